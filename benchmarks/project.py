@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import psutil
@@ -92,24 +93,34 @@ def jam_files() -> list[str]:
 
 def jam_inputs():  # type: ignore[no-untyped-def]
     """Return the inputs of the tables and items of the runs that `make_jam` saves."""
-    from pieline.reporting.inputs import DisplayInputs
+    from pieline.reporting.inputs import DisplayInputs, PlannedRun
     from pieline.reporting.models import ModelDescription
+    from pieline.studies.jam.tables.results import DRIFT_TABLE
 
+    names = ("tables.yaml", "schema.yaml", *(f"{name}.csv" for name in DRIFT_TABLE.printed))
+    files = {Path(name).stem: str(ROOT / "published" / name) for name in names}
+    where = {"setting": "zero_shot", "language": "english"}
     return DisplayInputs(
+        study="jam",
+        display=DRIFT_TABLE.name,
         metrics=tuple(jam_files()),
+        runs=tuple(
+            PlannedRun(keys={**where, "model": model, "seed": str(seed)}, metrics=path)
+            for (model, seed), path in zip(product(MODELS, SEEDS), jam_files(), strict=True)
+        ),
         models=tuple(ModelDescription(name=name, kind="llm", label=name) for name in MODELS),
-        files={"published": str(ROOT / "published" / "jam_table3.csv")},
+        files=files,
     )
 
 
 def table() -> None:
     """Write Table 3 of ID10M-JAM from all runs."""
-    from pieline.reporting.displays import Table
-    from pieline.reporting.tables import write_table
-    from pieline.studies.jam.tables.results import drift_table
+    from pieline.reporting.tables import make_table, write_table
+    from pieline.studies.jam.tables.results import DRIFT_TABLE as TABLE
 
-    files = Table("jam_drift", "Table 3", "", drift_table, print).files
-    write_table("jam_drift", drift_table(jam_inputs()), templates=ROOT / "templates", **files)
+    content, numbers = make_table(TABLE.make, TABLE.numbers, jam_inputs())
+    templates = ROOT / "templates"
+    write_table(TABLE.name, content, numbers, templates=templates, **TABLE.files)
 
 
 def items() -> None:

@@ -1,15 +1,17 @@
 """ID10M-JAM and IdioTS as tasks of Inspect AI, with this project's data, prompts and parsing.
 
-Install inspect-ai in the environment, build the datasets, and run this from the project's root:
+Install inspect-ai in an environment of its own, build the datasets, and run:
 
     inspect eval examples/inspect_tasks.py@idiots --model PROVIDER/MODEL --temperature 0
     inspect eval examples/inspect_tasks.py@jam -T language=german --model PROVIDER/MODEL
 
+Inspect changes into this folder, so paths are relative to the project's root, or absolute.
 Inspect's accuracy weights all sentences equally. For the studies' metrics, import the log with
 `kind: predictions` and `format: inspect`.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -30,6 +32,8 @@ from pieline.studies.jam.metrics.identification import is_correct
 from pieline.studies.jam.predictions.prompting import combine, sample_of
 from pieline.studies.jam.records import JamSentence
 
+ROOT = Path(__file__).resolve().parents[1]
+
 
 @task
 def idiots(
@@ -37,7 +41,7 @@ def idiots(
     prompt: str = "prompts/idiots/detect.jinja",
 ) -> Task:
     """Detect whether a sentence contains an idiom, and which one (IdioTS)."""
-    asked = load_prompt(prompt)
+    asked = load_prompt(ROOT / prompt)
     samples = [
         Sample(
             id=one.id,
@@ -45,7 +49,7 @@ def idiots(
             target=CLASSES[one.is_idiomatic],
             metadata={"sentence": one.model_dump(mode="json")},
         )
-        for one in load_jsonl(sentences, IdiotsSentence)
+        for one in load_jsonl(ROOT / sentences, IdiotsSentence)
     ]
     return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=detection())
 
@@ -57,7 +61,7 @@ def jam(
     prompt: str = "prompts/jam/zero_shot.jinja",
 ) -> Task:
     """Identify the idioms that a sentence uses figuratively (ID10M-JAM, zero-shot)."""
-    asked = load_prompt(prompt)
+    asked = load_prompt(ROOT / prompt)
     samples = [
         Sample(
             id=one.id,
@@ -67,7 +71,7 @@ def jam(
             target="; ".join(one.pies) if one.is_figurative else "no idiom",
             metadata={"sentence": one.model_dump(mode="json")},
         )
-        for one in load_sentences(sentences.format(language=language))
+        for one in load_sentences(ROOT / sentences.format(language=language))
     ]
     return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=identification())
 

@@ -2,9 +2,6 @@
 
 import atexit
 
-from snakemake.settings.types import RerunTrigger
-
-from pieline.core.sidecars import check_settings, settings_digest
 from pieline.llm.estimates import check as check_answers, notices
 from pieline.llm.task import load_task
 
@@ -144,7 +141,10 @@ onsuccess:
 
 
 onstart:
-    patch_snakemake(workflow)
+    try:
+        patch_snakemake(workflow)
+    except UserError as error:
+        exit_with(error)
     # Report everything that is missing before any job starts and money is spent.
     jobs = list(workflow.dag.needrun_jobs())
     # These two rules report the models that are left out themselves.
@@ -156,19 +156,6 @@ onstart:
         if "task" in job.params.keys()
     ]
     remade = {path for job in jobs for path in job.output}
-    try:
-        RUN_REPORT.check_raw_files(remade)
-        if RerunTrigger.PARAMS in workflow.dag_settings.rerun_triggers:
-            kept = set(workflow.dag.jobs) - set(jobs)
-            check_settings(
-                {
-                    path: settings_digest(job.params.items())
-                    for job in kept
-                    for path in job.output
-                }
-            )
-    except UserError as error:
-        exit_with(error)
     show(notices(tasks, REGISTRY, LLM_SETTINGS, remade))
     try:
         check_answers(tasks, LLM_SETTINGS, remade)

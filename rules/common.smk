@@ -1,5 +1,6 @@
 """Configuration, registry, studies, and helpers shared by all stages."""
 
+import gc
 import json
 import os
 import re
@@ -32,7 +33,7 @@ from pieline.beyond.jam.study import added_texts
 from pieline.config import layered, load_config, load_studies, name_source
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
-from pieline.core.sidecars import check_results
+from pieline.core.sidecars import Expected, check_kept, settings_of
 from pieline.core.files import cached_sha256, check_writable, read_json
 from pieline.core.yamls import read_yaml
 from pieline.languages.registry import get_language, language_codes
@@ -47,7 +48,7 @@ from pieline.models.sizing import (
     server_gpus,
     server_host_memory_mb,
 )
-from pieline.patches import patch_snakemake, quote_interpreter
+from pieline.patches import check_plans, patch_snakemake, quote_interpreter
 from pieline.results import run_files, run_models
 from pieline.results.numbers import run_options
 from pieline.results.report_labels import report_labels
@@ -68,6 +69,9 @@ from pieline.studies.jam.settings import ADDED
 from pieline.project import alternatives
 
 quote_interpreter()
+
+# Planning creates many permanent objects, which Python would scan for garbage again and again.
+gc.set_threshold(100_000)
 
 
 def config_files():
@@ -127,19 +131,33 @@ RUN_REPORT = RunReport(
     run_options(ROOT, workflow.overwrite_configfiles, workflow.config_settings.config),
 )
 LABELS = report_labels(EVERY_STUDY.values())
-if workflow.exec_mode == ExecMode.DEFAULT:
-    # The command line, because Snakemake's settings are not known yet.
-    asked = any(each.startswith(("--force", "-f", "-F", "-R", "--unlock")) for each in sys.argv)
+
+
+def check_results(dag):
+    """Exit with an error if files that a planned run keeps are not what it would make."""
+    jobs = set() if workflow.touch else set(dag.needrun_jobs())
+    remade = {path for job in jobs for path in job.output}
+    expected = {
+        path: Expected(settings_of(job.params.items()), tuple(job.input))
+        for job in set(dag.jobs) - jobs
+        for path in job.output
+    }
     try:
+        RUN_REPORT.check_raw_files(remade)
+        check_kept(expected, remade)
+    except UserError as error:
+        if workflow.touch:
+            error = UserError(error.what, where=error.where, hint="leave out --touch")
+        exit_with(error)
+
+
+if workflow.exec_mode == ExecMode.DEFAULT:
+    try:
+        # The command line, because Snakemake's settings are not known yet.
         RUN_REPORT.check_targets(sys.argv)
-        # A run that makes files again on request may start with edited ones.
-        if not asked:
-            check_results()
-        # Without its metadata, Snakemake cannot detect that existing results have other settings.
-        if not Path(".snakemake/metadata").is_dir():
-            RUN_REPORT.check_settings()
     except UserError as error:
         exit_with(error)
+    check_plans(workflow, check_results)
 
 
 def facts_of_language(wildcards):
@@ -192,8 +210,7 @@ def modules(name, *named):
     scripts = [ROOT / "scripts" / f"{name}.py"] if name else []
     loaded = [path.partition(":")[0] for path in named]
     loaded += chain.from_iterable(imports_of(script) for script in scripts)
-    sources = [*scripts, *map(source_of, modules_behind(loaded))]
-    return [f"{os.path.relpath(path, ROOT)} {digest(path)}" for path in sources]
+    return [*map(with_digest, [*scripts, *map(source_of, modules_behind(loaded))])]
 
 
 def contents(*files):
@@ -209,7 +226,7 @@ def contents(*files):
             [each] if isinstance(each, str) else each for each in listed if each
         )
         return ", ".join(
-            f"{os.path.relpath(path, ROOT)} {digest(Path(path))}"
+            with_digest(Path(path))
             for path in paths
             if not path.startswith("results/") and Path(path).is_file()
         )
@@ -256,7 +273,7 @@ def of_study(function, **fixed):
 
 def weights_files(wildcards):
     """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
-    return PROJECT.weights_files(wildcards.model)
+    return PROJECT.weights_files(idiolink_paths.base_of(wildcards.model))
 
 
 def unpacked_weights(wildcards):
@@ -277,22 +294,26 @@ def model_spec(wildcards):
 def modules_by(wildcard, name, named):
     """Return params with the `modules` of a script that loads `named[value]` by wildcard value."""
     each = {value: modules(name, path) for value, path in named.items()}
+    common = sorted(set.intersection(*map(set, each.values())))
+    others = {value: [one for one in own if one not in common] for value, own in each.items()}
 
-    def where_loaded(entry):
+    def numbered(place):
         def param(wildcards):
-            own = each[wildcards[wildcard]]
+            own = others[wildcards[wildcard]]
             # A param cannot be omitted, but Snakemake ignores duplicates.
-            return entry if entry in own else own[0]
+            return own[place] if place < len(own) else common[0]
 
         return param
 
-    return [where_loaded(entry) for entry in sorted(set(chain.from_iterable(each.values())))]
+    # Few functions, because Snakemake inspects each one for each job.
+    return [*common, *map(numbered, range(max(map(len, others.values()))))]
 
 
 @cache
-def digest(path):
-    """Return a short digest of a file's content."""
-    return cached_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
+def with_digest(path):
+    """Return the path of a file relative to the project, and a short digest of its content."""
+    digest = cached_sha256(path, Path(".snakemake/pieline_digests.json"))[:16]
+    return f"{os.path.relpath(path, ROOT)} {digest}"
 
 
 # Jobs watch this process id and end when the process does, even if it is killed.
@@ -361,17 +382,17 @@ def served_before(kind, task):
 
 def gpus(wildcards):
     """Return the number of GPUs (0 or 1) for a job of this model on a cluster."""
-    return int(uses_gpu(IDIOLINK.project.entry(wildcards.model)))
+    return int(uses_gpu(idiolink_models.entry(IDIOLINK, wildcards.model)))
 
 
 def gpu_memory(wildcards):
     """Return the GPU memory of a job of this model in MB, for the choice of a partition."""
-    return gpu_memory_mb(IDIOLINK.project.entry(wildcards.model)) * gpus(wildcards)
+    return gpu_memory_mb(idiolink_models.entry(IDIOLINK, wildcards.model)) * gpus(wildcards)
 
 
 def model_memory(wildcards):
     """Return the main memory of a job of this model in MB."""
-    return host_memory_mb(IDIOLINK.project.entry(wildcards.model))
+    return host_memory_mb(idiolink_models.entry(IDIOLINK, wildcards.model))
 
 
 def training_memory(wildcards):

@@ -121,6 +121,7 @@ rule idiolink_checks:
     input:
         upstream=PROJECT.upstream,
         data=of_study(idiolink_files.checked_files),
+        candidates=of_study(idiolink_files.counted_candidates),
     output:
         idiolink_paths.CHECKS,
     log:

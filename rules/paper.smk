@@ -20,6 +20,7 @@ rule table:
         *modules_by("table", "table", {name: table.maker for name, table in TABLES.items()}),
         contents=contents(display_files),
         maker=display_maker,
+        numbers=lambda wildcards: TABLES[wildcards.table].ours,
         inputs=display_inputs,
     script:
         "../scripts/table.py"
@@ -73,44 +74,41 @@ rule items:
         "../scripts/items.py"
 
 
-rule cells:
-    """Join the cells of all tables, and judge every printed number and every claim."""
+rule numbers:
+    """Join all numbers of the run with the printed ones, and judge every claim."""
     input:
         claims=here("templates/claims.tex.jinja"),
         comparison=here("templates/comparison.tex.jinja"),
         published=run_files.published(PROJECT),
         catalogue=here("published/tables.yaml"),
-        tables=RUN_REPORT.results.files("csv"),
+        files=RUN_REPORT.numbers_inputs(),
     output:
-        cells="paper_tables/cells.json",
+        csv=shown("paper_tables/numbers.csv"),
+        parquet="paper_tables/numbers.parquet",
         claims_json="paper_tables/claims.json",
         claims_csv=shown("paper_tables/claims.csv"),
         claims_tex="paper_tables/claims.tex",
-        comparison_csv=shown("paper_tables/comparison.csv"),
         comparison_tex="paper_tables/comparison.tex",
-        numbers=shown("paper_tables/printed_numbers.csv"),
     log:
-        "logs/paper/cells.log",
+        "logs/paper/numbers.log",
     conda:
         "../envs/report.yaml"
     params:
-        *modules("cells"),
-        contents=contents(run_files.published(PROJECT)),
+        *modules("numbers", *RUN_REPORT.makers_of_numbers()),
+        contents=contents(run_files.published(PROJECT), RUN_REPORT.numbers_inputs()),
         results=lambda wildcards: RUN_REPORT.results.canonical(),
-        names=run_models.printed_names(REGISTRY),
-        labels=run_models.printed_labels(REGISTRY),
-        needs=run_models.needs(REGISTRY),
-        absent=lambda wildcards: RUN_REPORT.absent(),
-        without_rows=lambda wildcards: RUN_REPORT.without_rows(),
+        names=run_models.names_by_printed(REGISTRY),
+        tables=lambda wildcards: RUN_REPORT.tables_with_numbers(),
+        requirements=lambda wildcards: RUN_REPORT.requirements(),
     script:
-        "../scripts/cells.py"
+        "../scripts/numbers.py"
 
 
 rule export:
     """Export the scores of all runs as one tidy CSV, one score per row."""
     input:
         metrics=run_files.metrics(STUDIES),
-        cells="paper_tables/cells.json",
+        numbers="paper_tables/numbers.csv",
     output:
         "results/export.csv",
     log:
@@ -120,6 +118,7 @@ rule export:
         "../envs/report.yaml"
     params:
         *modules("export"),
+        results=lambda wildcards: RUN_REPORT.results.canonical(),
         studies=lambda wildcards: {study.name: study.metrics() for study in STUDIES},
         asked=lambda wildcards: RUN_REPORT.configured_digests(run_files.metrics(STUDIES)),
     script:
@@ -155,7 +154,8 @@ rule results_page:
         template=here("templates/page.html.jinja"),
         parts=[here("templates/page.css"), here("templates/page.js")],
         catalogue=here("published/tables.yaml"),
-        cells="paper_tables/cells.json",
+        numbers="paper_tables/numbers.csv",
+        claims="paper_tables/claims.json",
         figures=RUN_REPORT.results.files("png"),
         html=RUN_REPORT.results.files("html"),
         metrics=run_files.metrics(STUDIES),
@@ -173,6 +173,7 @@ rule results_page:
         runtime=growing(20),
     params:
         *modules("results_page", *RUN_REPORT.results.item_classes()),
+        results=lambda wildcards: RUN_REPORT.results.canonical(),
         asked=lambda wildcards: RUN_REPORT.configured_digests(run_files.metrics(STUDIES)),
         models=run_models.described_models(STUDIES, PROJECT),
         absent=lambda wildcards: RUN_REPORT.absent(),
@@ -185,7 +186,6 @@ rule paper_source:
     """Write a LaTeX document with all tables and figures in the papers' order."""
     input:
         template=here("templates/paper.tex.jinja"),
-        cells="paper_tables/cells.json",
         tables=RUN_REPORT.results.files("csv"),
         latex=RUN_REPORT.results.files("tex"),
         figures=RUN_REPORT.results.files("pdf"),
@@ -198,6 +198,7 @@ rule paper_source:
         "../envs/report.yaml"
     params:
         *modules("paper_source"),
+        results=lambda wildcards: RUN_REPORT.results.canonical(),
         models=run_models.model_records(STUDIES, REGISTRY),
     script:
         "../scripts/paper_source.py"
@@ -228,7 +229,7 @@ rule provenance:
         upstream=PROJECT.upstream,
         licences=here("data/licences.yaml"),
         lock=here("envs/requirements.lock"),
-        cells="paper_tables/cells.json",
+        numbers="paper_tables/numbers.csv",
         raw=run_files.raw_files(STUDIES),
         metrics=run_files.metrics(STUDIES),
         predictions=run_files.behind(STUDIES),
@@ -237,11 +238,10 @@ rule provenance:
         html=RUN_REPORT.results.files("html"),
         figures=[*RUN_REPORT.results.files("png"), *RUN_REPORT.results.files("pdf")],
         reports=[
-            "paper_tables/cells.json",
             "paper_tables/claims.csv",
             "paper_tables/claims.json",
-            "paper_tables/comparison.csv",
-            "paper_tables/printed_numbers.csv",
+            "paper_tables/numbers.csv",
+            "paper_tables/numbers.parquet",
             "paper_tables/index.html",
             *run_files.items(STUDIES),
         ],
@@ -253,6 +253,7 @@ rule provenance:
         "../envs/report.yaml"
     params:
         *modules("provenance"),
+        results=lambda wildcards: RUN_REPORT.results.canonical(),
         run=lambda wildcards: RUN_REPORT.description(),
         recordings=lambda wildcards: run_files.recordings(STUDIES),
     script:

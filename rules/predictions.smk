@@ -231,6 +231,7 @@ rule tag_idioms:
         *modules("tag_idioms"),
         spec=model_spec,
         words=JAM.settings.fine_tuning.input,
+        form=JAM.settings.fine_tuning.form,
     script:
         "../scripts/tag_idioms.py"
 

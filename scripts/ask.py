@@ -23,8 +23,11 @@ with job(snakemake) as j:
 
     def asked(questions: Sequence[Question]) -> dict[str, Answer]:
         """Ask the questions and keep the answers for the sidecars."""
-        limit = task.limit_setting()
-        answers = ask(questions, entry, settings, task.recordings, limit_setting=limit)
+        answers = ask(
+            *(questions, entry, settings, task.recordings),
+            limit_setting=task.limit_setting(),
+            is_readable=task.is_readable,
+        )
         read.update(answers)
         return answers
 

@@ -81,12 +81,21 @@ with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
     plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
     stale = remade(plan)
-    task_estimates = estimate_tasks(planned.tasks, planned.settings, stale)
+    every_estimate = estimate_tasks(planned.tasks, planned.settings, stale)
+    # `record_now` names the models that have ended. Retired models remain in the table, marked.
+    ended = {
+        name
+        for name, entry in planned.models.items()
+        if entry.ends and not entry.retired and planned.settings.end_reason(entry)
+    }
+    task_estimates = [item for item in every_estimate if item.model not in ended]
     table = Table(title="remaining questions", title_justify="left", caption_justify="left")
     for name in COLUMNS:
         table.add_column(name, no_wrap=name == "model")
     for item in task_estimates:
-        table.add_row(*row(item, retired=planned.settings.is_retired(planned.models[item.model])))
+        table.add_row(
+            *row(item, retired=bool(planned.settings.end_reason(planned.models[item.model])))
+        )
     console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
     console.print(table)
     console.print(BASES)
@@ -98,11 +107,11 @@ with job(snakemake):
         console.print(warning)
     console.print(jobs_table(jobs_by_model(plan, load_registry(snakemake.input.models))))
     for model in dict.fromkeys(
-        item.model for item in task_estimates if item.estimate.to_ask or item.unknown
+        item.model for item in every_estimate if item.estimate.to_ask or item.unknown
     ):
         if missing := blocking_reasons(planned.models[model], planned.settings):
             console.print(f"{model} cannot be asked: {', '.join(missing)}")
     for line in planned.missing_files(stale):
         console.print(line)
-    for line in record_now(task_estimates, planned.models):
+    for line in record_now(every_estimate, planned.models):
         print(line, file=sys.stderr)

@@ -2,16 +2,17 @@
 
 from pieline.core.jobs import job
 from pieline.reporting.evidence import check_metrics
+from pieline.reporting.numbers import read_numbers
 from pieline.results.export import write_export
-from pieline.results.run_results import read_results
+from pieline.results.run_results import RunResults
 
 with job(snakemake) as j:
     check_metrics(snakemake.input.metrics, snakemake.params.asked, j.known)
-    results = read_results(snakemake.input.cells)
+    results = RunResults.model_validate_json(snakemake.params.results)
     write_export(
         snakemake.output[0],
         snakemake.params.studies,
-        results.cells,
+        read_numbers(snakemake.input.numbers),
         data=results.data,
         note=results.mark,
     )

@@ -8,7 +8,7 @@ from pieline.reporting.inputs import DisplayInputs
 
 with job(snakemake) as j:
     inputs = DisplayInputs.model_validate_json(snakemake.params.inputs)
-    check_metrics(inputs.metrics, inputs.asked, j.known)
+    check_metrics(inputs.metrics, inputs.digests, j.known)
     use_style(snakemake.input.style)
     figure = import_object(snakemake.params.maker)(inputs)
     save_figure(figure, pdf=snakemake.output.pdf, png=snakemake.output.png, mark=inputs.mark)

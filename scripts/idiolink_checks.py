@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
-from pieline.core.jobs import job
+from pieline.core.jobs import job, optional
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.loose import read_loosely
+from pieline.studies.idiolink.originals.released_list import read_candidates
 
 with job(snakemake) as j:
     data = Path(snakemake.params.folder)
     texts, files = read_loosely([(split, data / split) for split in snakemake.params.splits])
+    candidates = optional(snakemake.input.candidates)
+    files += [Path(candidates)] if candidates else []
     names = {f"idiolink/{path.relative_to(data)}": path for path in files}
     report = check_dataset(
         texts,
@@ -17,6 +20,7 @@ with job(snakemake) as j:
         sample=snakemake.params.sample,
         released=is_released(names, load_upstream(snakemake.input.upstream)),
         computed_from=j.digests(files),
+        candidates=read_candidates(candidates) if candidates else None,
         conditions=j.conditions,
     )
     j.write(report)

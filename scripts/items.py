@@ -9,7 +9,7 @@ from pieline.reporting.items import write_items
 with job(snakemake) as j:
     record = import_object(snakemake.params.record)
     inputs = DisplayInputs.model_validate_json(snakemake.params.inputs)
-    check_metrics(inputs.metrics, inputs.asked, j.known)
+    check_metrics(inputs.metrics, inputs.digests, j.known)
     write_items(
         record,
         record.of(inputs),

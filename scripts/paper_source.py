@@ -3,12 +3,12 @@
 from pieline.core.jobs import job
 from pieline.results.paper import write_paper_source
 from pieline.results.provenance import parse_models
-from pieline.results.run_results import read_results
+from pieline.results.run_results import RunResults
 
 with job(snakemake):
     write_paper_source(
         snakemake.output[0],
         template=snakemake.input.template,
-        results=read_results(snakemake.input.cells),
+        results=RunResults.model_validate_json(snakemake.params.results),
         models=parse_models(snakemake.params.models),
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 from pieline.core.files import write_json
 from pieline.core.jobs import job
 from pieline.core.upstream import load_upstream
+from pieline.reporting.numbers import read_numbers
 from pieline.results.numbers import summarize
 from pieline.results.provenance import (
     RunDescription,
@@ -12,11 +13,12 @@ from pieline.results.provenance import (
     load_licenses,
     make_provenance,
 )
-from pieline.results.run_results import read_results
+from pieline.results.run_results import RunResults, scores_of_others
 
 with job(snakemake):
     run = RunDescription.model_validate_json(snakemake.params.run)
-    results = read_results(snakemake.input.cells)
+    results = RunResults.model_validate_json(snakemake.params.results)
+    numbers = read_numbers(snakemake.input.numbers)
     data = run.config["data"]
     upstream = load_upstream(snakemake.input.upstream)
     licences = load_licenses(snakemake.input.licences)
@@ -31,7 +33,7 @@ with job(snakemake):
         recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],
         outputs=[
             *results.all_files(),
-            *results.metric_files(),
+            *sorted({path for number in numbers for path in number.files}),
             *snakemake.input.reports,
         ],
     )
@@ -40,4 +42,4 @@ with job(snakemake):
     if data == "sample":
         print("sample data: compared with no printed number")
     else:
-        print("\n".join([summarize(results.numbers), *results.scores_of_others()]))
+        print("\n".join([summarize(numbers), *scores_of_others(results, numbers)]))

@@ -3,16 +3,20 @@
 from pieline.core.jobs import job, optional
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.models import load_descriptions
-from pieline.results.claims.tables import load_catalogue
+from pieline.reporting.numbers import read_numbers
+from pieline.reporting.published import load_catalogue
+from pieline.results.claims.judgement import load_judged
 from pieline.results.page.build import write_page
-from pieline.results.run_results import read_results
+from pieline.results.run_results import RunResults
 
 with job(snakemake) as j:
     check_metrics(snakemake.input.metrics, snakemake.params.asked, j.known)
     write_page(
         snakemake.output.page,
         template=snakemake.input.template,
-        results=read_results(snakemake.input.cells),
+        results=RunResults.model_validate_json(snakemake.params.results),
+        numbers=read_numbers(snakemake.input.numbers),
+        claims=load_judged(snakemake.input.claims),
         catalogue=load_catalogue(snakemake.input.catalogue),
         absent=snakemake.params.absent,
         models=load_descriptions(snakemake.params.models),

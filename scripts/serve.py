@@ -33,11 +33,11 @@ with job(snakemake):
             outputs = {name: str(Path(folder, name)) for name in task.outputs}
 
             def answers(questions: Sequence[Question], of: Task = task) -> Answers:
-                limit = of.limit_setting()
                 return ask(
                     *(questions, entry, planned.settings, of.recordings),
                     server=server,
-                    limit_setting=limit,
+                    limit_setting=of.limit_setting(),
+                    is_readable=of.is_readable,
                 )
 
             try:

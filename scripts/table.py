@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.imports import import_object
 from pieline.core.jobs import job
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.inputs import DisplayInputs
@@ -9,14 +10,15 @@ from pieline.reporting.tables import make_table, write_table
 
 with job(snakemake) as j:
     inputs = DisplayInputs.model_validate_json(snakemake.params.inputs)
-    check_metrics(inputs.metrics, inputs.asked, j.known)
+    check_metrics(inputs.metrics, inputs.digests, j.known)
+    ours = snakemake.params.numbers and import_object(snakemake.params.numbers)
+    content, numbers = make_table(import_object(snakemake.params.maker), ours or None, inputs)
     write_table(
         snakemake.wildcards.table,
-        make_table(snakemake.params.maker, inputs),
+        content,
+        numbers,
         templates=Path(snakemake.input.templates[0]).parent,
         tex=snakemake.output.tex,
         csv=snakemake.output.csv,
         html=snakemake.output.html,
-        mark=inputs.mark,
-        archived=inputs.archived,
     )

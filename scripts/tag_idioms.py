@@ -15,9 +15,9 @@ with job(snakemake):
     entry = EncoderEntry.from_spec(snakemake.params.spec)
     taggers = (load_tagger(entry, weights=folder_of(path)) for path in snakemake.input.weights)
     sentences = load_sentences(snakemake.input.sentences)
-    words = snakemake.params.words
+    options = {"words": snakemake.params.words, "form": snakemake.params.form}
     if folds := optional(snakemake.input.folds):
-        predictions = predict_by_fold(taggers, sentences, read_json(folds), words=words)
+        predictions = predict_by_fold(taggers, sentences, read_json(folds), **options)
     else:
-        predictions = predict(next(taggers), sentences, words=words)
+        predictions = predict(next(taggers), sentences, **options)
     save_jsonl(snakemake.output[0], predictions)

@@ -103,6 +103,7 @@ def run_snakemake(
     *arguments: str,
     as_users_do: bool = False,
     environment: Mapping[str, str] | None = None,
+    first: str = "pass",
 ) -> subprocess.CompletedProcess[str]:
     """Run snakemake in a folder that contains the project.
 
@@ -111,13 +112,15 @@ def run_snakemake(
         arguments: Arguments of snakemake.
         as_users_do: Whether to unset OMP_NUM_THREADS, so that jobs choose their number of threads.
         environment: Environment variables to add.
+        first: Python statement to run first, after which the library can be imported.
     """
     library = str(folder / "src")
     variables = os.environ | {"PYTHONPATH": library} | (environment or {})
     if as_users_do:
         variables.pop("OMP_NUM_THREADS", None)
     return _snakemake().run(
-        f"os.chdir({str(folder)!r}); sys.path.insert(0, {library!r}); snakemake.cli.main()",
+        f"os.chdir({str(folder)!r}); sys.path.insert(0, {library!r}); {first}\n"
+        "snakemake.cli.main()",
         *arguments,
         environment=variables,
     )

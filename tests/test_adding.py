@@ -31,11 +31,11 @@ PROMISED = {
         "my-system,every-the,1,accuracy,",
     ),
     "A prompt": ("", "results/predictions/jam/english/smollm2-135m-instruct/short/seed-42.jsonl"),
-    "Data": ("mine/paper_tables/idiolink_bm25.csv", ',no,,,"Own data: corpus. own data, the paper'),
+    "Data": ("mine/paper_tables/idiolink_bm25.csv", "own data, the paper IdioLink"),
     "A metric": ("mine/paper_tables/idiolink_bm25.csv", ",reciprocal_rank,"),
     "A column of a table": (
         "mine/paper_tables/jam_drift.csv",
-        "smollm2-135m-instruct,english,42,flipped,",
+        "smollm2-135m-instruct,zero_shot,english,flipped,",
     ),
     "A table": ("mine/paper_tables/idiots_rates.csv", ",specificity,"),
     "A setting": ("", "passed in"),

@@ -1,5 +1,6 @@
 """Sidecars, and cached digests of large files."""
 
+import json
 import os
 from pathlib import Path
 
@@ -11,12 +12,12 @@ from pieline.core.errors import UserError
 from pieline.core.files import cached_sha256, sha256
 from pieline.core.sidecars import (
     Digests,
+    Expected,
+    check_kept,
     check_made,
-    check_results,
-    check_settings,
     load_sidecar,
     packages_behind,
-    settings_digest,
+    settings_of,
     sidecar_of,
     write_digest_list,
     write_sidecar,
@@ -40,7 +41,7 @@ def test_unchanged_files_pass() -> None:
     # Snakemake adds this file when the job has ended.
     Path(WEIGHTS, ".snakemake_timestamp").touch()
     check_made([OUTPUT, WEIGHTS, "results/archives/a.tar.zst", "results.csv"])
-    check_results()
+    check_kept({}, [])
     assert load_sidecar(OUTPUT).made_from.keys() == {SOURCE, f"{WEIGHTS}/part/model"}
     # Temporary files may have been deleted.
     Path(SOURCE).unlink()
@@ -75,7 +76,7 @@ def test_a_copy_with_its_sidecar_is_rejected() -> None:
     with pytest.raises(UserError, match=problem):
         check_made(["results/copy.jsonl"])
     with pytest.raises(UserError, match=problem):
-        check_results()
+        check_kept({}, [])
 
 
 def test_all_changed_results_are_named_before_a_run() -> None:
@@ -83,26 +84,63 @@ def test_all_changed_results_are_named_before_a_run() -> None:
     Path(WEIGHTS, "part", "model").write_text("edited")
     Path(SOURCE).write_text("the run makes the output again")
     with pytest.raises(UserError, match=rf"as 1 other file; .* {OUTPUT} {WEIGHTS}$"):
-        check_results()
+        check_kept({}, [])
     # The run makes a deleted file again.
     Path(OUTPUT).unlink()
     Path(WEIGHTS, "part", "model").unlink()
     Path(WEIGHTS, "part").rmdir()
     Path(WEIGHTS).rmdir()
-    check_results()
+    check_kept({}, [])
 
 
-def test_files_made_with_other_settings_are_rejected() -> None:
-    path = "results/predictions/answers.jsonl"
-    Path(path).parent.mkdir()
-    Path(path).write_text("answers")
-    settings = {"task": '{"temperature": 0.3}', "answers": "token"}
-    write_sidecar(path, made_from={}, settings=settings_digest(settings.items()))
-    settings["answers"] = "only makes the job stale"
-    check_settings({path: settings_digest(settings.items()), OUTPUT: "file without settings"})
-    settings["task"] = '{"temperature": 0.7}'
-    with pytest.raises(UserError, match=r"answers.jsonl: was made with settings that differ from"):
-        check_settings({path: settings_digest(settings.items())})
+def test_kept_files_made_with_other_settings_are_rejected() -> None:
+    settings = {"task": '{"n": 1, "parameters": {"temperature": 0.3}}', "fresh": True}
+    write_sidecar(
+        OUTPUT, made_from=Digests().of(SOURCE, WEIGHTS), settings=settings_of(settings.items())
+    )
+
+    def expected(**changed: str) -> dict[str, Expected]:
+        return {OUTPUT: Expected(settings_of((settings | changed).items()), [SOURCE, WEIGHTS])}
+
+    # The order of the fields does not matter, nor does a file that the run makes again.
+    check_kept(expected(task='{"parameters": {"temperature": 0.3}, "n": 1}', fresh="no"), [])
+    other = expected(task='{"n": 1, "parameters": {"temperature": 0.7}}', top_k="7")
+    check_kept(other, [OUTPUT])
+    problem = (
+        rf"{OUTPUT}: was made with settings that differ from the configuration"
+        rf" \(task.parameters.temperature, top_k\); .* --forcerun {OUTPUT}$"
+    )
+    with pytest.raises(UserError, match=problem):
+        check_kept(other, [])
+
+
+def test_sidecars_of_earlier_versions_state_no_settings() -> None:
+    sidecar = json.loads(Path(sidecar_of(OUTPUT)).read_text("utf-8"))
+    Path(sidecar_of(OUTPUT)).write_text(json.dumps(sidecar | {"settings": "0123456789abcdef"}))
+    check_kept({OUTPUT: Expected({"top_k": "7"}, [SOURCE, WEIGHTS])}, [])
+
+
+def test_kept_files_made_from_other_inputs_are_rejected() -> None:
+    later = "results/later.json"
+    Path(later).write_text("{}")
+    write_sidecar(later, made_from=Digests().of(OUTPUT), settings={"a": "1"})
+    inputs = {OUTPUT: Expected({}, [SOURCE, WEIGHTS]), later: Expected({"a": "1"}, [OUTPUT])}
+    check_kept(inputs, [])
+    with pytest.raises(UserError, match=r"later.json: was made without source.txt; run"):
+        check_kept(inputs | {later: Expected({"a": "1"}, [OUTPUT, SOURCE])}, [])
+    no_input = r"output.jsonl: was made from source.txt, which is no input any more"
+    with pytest.raises(UserError, match=no_input):
+        check_kept(inputs | {OUTPUT: Expected({}, [WEIGHTS])}, [])
+    Path(SOURCE).write_text("edited")
+    os.utime(SOURCE, (0, 0))
+    # The later file is made again with the first one.
+    changed = inputs | {later: Expected({"a": "2"}, [OUTPUT])}
+    problem = f"output.jsonl: was made from another source.txt; .*--forcerun {OUTPUT}$"
+    with pytest.raises(UserError, match=problem):
+        check_kept(changed, [])
+    # A temporary input may have been deleted.
+    Path(SOURCE).unlink()
+    check_kept(inputs, [])
 
 
 def test_packages_of_all_inputs_are_collected() -> None:

@@ -5,10 +5,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from frame_cases import our_number
 
 from pieline.core.conditions import digest_of
 from pieline.core.files import canonical_json, write_json
-from pieline.results.cells import ComparedCell
+from pieline.reporting.numbers import Number
 from pieline.results.export import EXPORT_COLUMNS, ExportedScore, scores_of, write_export
 
 BOUNDS = {"low": 0.25, "high": 0.75}
@@ -50,20 +51,16 @@ def test_the_scores_of_a_metric_file(fields: dict[str, Any], scores: list[Export
     assert list(scores_of(fields)) == scores
 
 
-def cell(metric: str, ours: str, printed: str, **changes: Any) -> ComparedCell:
-    values = {
-        "table": "t", "keys": {"model": "me", "metric": metric}, "ours": ours, "printed": printed,
-        "difference": "", "tolerance": "", "comparable": True, "verdict": "", "reason": "",
-        "metrics": ("run.json",),
-    } | changes  # fmt: skip
-    return ComparedCell(**values)
+def number(measure: str, printed: float | None, **changes: Any) -> Number:
+    values = {"measure": measure, "printed": printed, "unit": "%", "scope": ""}
+    return our_number(51.239, **{**values, "files": ("run.json",), **changes})
 
 
-def export(folder: Path, *cells: ComparedCell) -> pd.DataFrame:
+def export(folder: Path, *numbers: Number) -> pd.DataFrame:
     write_json("run.json", RUN)
     write_json("data.json", {"share": 0.5, "computed_from": {}})
     write_export(
-        folder / "e.csv", {"mine": ["run.json", "data.json"]}, cells, data="sample", note="No."
+        folder / "e.csv", {"mine": ["run.json", "data.json"]}, numbers, data="sample", note="No."
     )
     return pd.read_csv(folder / "e.csv", keep_default_na=False)
 
@@ -86,21 +83,21 @@ def test_a_row_identifies_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed"),
+    ("ours", "printed"),
     [
-        (cell("ndcg_at_10", "51.24", "58.86"), "0.5886"),
-        (cell("ndcg_at_10", "0.512", "0.6"), "0.6"),
-        (cell("ndcg_at_10", "51.24", "58.86", comparable=False), ""),
-        (cell("ndcg_at_10", "51.24", ""), ""),
-        (cell("ndcg_at_10", "40.00", "58.86"), ""),
-        (cell("r_precision", "51.24", "58.86"), ""),
-        (cell("ndcg_at_10", "51.24", "58.86", metrics=("run.json", "b.json")), ""),
-        (cell("ndcg_at_10", "51.24", "58.86", metrics=("b.json",)), ""),
-        (cell("ndcg_at_10", "51.24", "1", keys={"pie": "p", "metric": "ndcg_at_10"}), ""),
+        (number("ndcg_at_10", 58.86), "0.5886"),
+        (number("ndcg_at_10", 58.86, verdict="not reproduced"), "0.5886"),
+        (number("ndcg_at_10", 0.6, unit=""), "0.6"),
+        (number("ndcg_at_10", 58.86, verdict="not comparable"), ""),
+        (number("ndcg_at_10", None, verdict="not comparable"), ""),
+        (number("r_precision", 58.86), ""),
+        (number("ndcg_at_10", 58.86, files=("run.json", "b.json")), ""),
+        (number("ndcg_at_10", 58.86, files=("b.json",)), ""),
+        (number("ndcg_at_10", 58.86, scope="a PIE"), ""),
     ],
 )
 def test_only_a_comparable_printed_number_is_exported(
-    shown: ComparedCell, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ours: Number, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert list(export(tmp_path, shown)["printed"]) == ["", printed]
+    assert list(export(tmp_path, ours)["printed"]) == ["", printed]

@@ -21,12 +21,13 @@ from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.reporting import items as module
 from pieline.reporting.evidence import Pool, load_metric_file
-from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.items import Item, write_items
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.items import IdiolinkItem
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
+from pieline.studies.idiolink.paths import base_of
 from pieline.studies.idiolink.predictions.runs import read_run, write_run
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query, query_scores_file
@@ -217,7 +218,13 @@ def make_idiolink() -> DisplayInputs:
 
 def display_inputs(metrics: list[str]) -> DisplayInputs:
     described = [ModelDescription(name=name, kind="llm", label=name.title()) for name in MODELS]
-    return DisplayInputs(metrics=tuple(metrics), models=tuple(described), notes=("Made up.",))
+    runs = (
+        PlannedRun(keys={"model": base_of(load_metric_file(path).fields["model"])}, metrics=path)
+        for path in metrics
+    )
+    return DisplayInputs(
+        metrics=tuple(metrics), runs=tuple(runs), models=tuple(described), notes=("Made up.",)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,20 @@ def test_a_failure_is_reported_with_rule_error_and_log(
     ]
 
 
+def test_the_error_of_a_local_job_is_not_repeated_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The job has printed it; it is repeated at the end if other jobs were reported since."""
+    log = tmp_path / "table.log"
+    log.write_text("error: a.json: not JSON; repair it\n")
+    display = handler()
+    run_of(display, failed(str(log)))
+    assert capsys.readouterr().err.splitlines()[1:] == ["table failed", f"    log: {log}"]
+    display.handle(*finished(0))
+    display.close()
+    assert "table failed: a.json: not JSON; repair it\n" in capsys.readouterr().err
+
+
 def test_a_silently_killed_job_is_reported_with_its_signal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -1,9 +1,12 @@
 """Downloads are complete and verified or leave no file, and every raw file can be read."""
 
 import hashlib
+import json
+import os
 import re
 import shlex
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +20,8 @@ from support import MIRROR, ROOT, needs_mirror, run_snakemake
 
 from pieline.core import upstream
 from pieline.core.errors import UserError
-from pieline.core.files import git_blob
+from pieline.core.files import git_blob, write_text
+from pieline.core.texts import text_key
 from pieline.core.upstream import (
     UpstreamFile,
     copy_file,
@@ -31,6 +35,7 @@ from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
+from tools import fetch_public
 
 CONTENT = b"the real thing\n" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -175,9 +180,42 @@ def test_public_files_have_digests_and_are_pinned_to_a_commit() -> None:
         *variants,
         "idiots/idioms_sentences.tsv",
     }
-    urls = {name: file.url for name, file in known.items() if file.url}
+    assert all(file.url for file in known.values())
+    urls = {name: str(file.url) for name, file in known.items()}
     unpinned = {name for name, url in urls.items() if not re.search("/[0-9a-f]{40}/", url)}
     assert unpinned == variants
+
+
+@needs_mirror
+def test_the_mirror_has_the_public_files_digests() -> None:
+    known = load_upstream(ROOT / "data/upstream.yaml")
+    paths = {name: MIRROR / name for name in known if (MIRROR / name).exists()}
+    tuples = {name for name in paths if "triplets" in name}
+    assert tuples == {
+        f"idiolink/{split}/triplets_{split}_{texts}.jsonl"
+        for split in ("train", "val")
+        for texts in ("full", "span")
+    }
+    assert {name: known[name].mismatch(path) for name, path in paths.items()} == dict.fromkeys(
+        paths, ""
+    )
+
+
+@needs_mirror
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_mined_tuples_of_spans_have_the_same_texts(split: str) -> None:
+    """One of the two files is enough, because the queries state their spans."""
+    folder = MIRROR / "idiolink" / split
+    spans = {
+        text_key(query.sentence): query.span for query in read_texts(folder / "queries.json", Query)
+    }
+    read = [
+        [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+        for name in (f"triplets_{split}_full.jsonl", f"triplets_{split}_span.jsonl")
+    ]
+    assert len(read[0]) == len(spans)
+    for full, of_span in zip(*read, strict=True):
+        assert of_span == full | {"query_span": spans[text_key(full["query"])]}
 
 
 @pytest.mark.parametrize(
@@ -257,28 +295,72 @@ def test_a_git_lfs_pointer_is_named(tmp_path: Path) -> None:
         read_id10m(pointer, split="dev")
 
 
-def verify_command(project: Path, *arguments: str) -> list[str]:
-    """Return the snakemake command of `make verify` without its target."""
+def verify_line(project: Path, start: str, *arguments: str) -> str:
+    """Return the command of `make verify` with a program."""
     command = ["make", "--dry-run", "--assume-old=.venv/.ready", "verify", *arguments]
     shown = subprocess.check_output(command, cwd=project, text=True).replace("\\\n", " ")
-    [line] = [line for line in shown.splitlines() if line.startswith(".venv/bin/snakemake ")]
-    return shlex.split(line)[1:-1]
+    [line] = [line for line in shown.splitlines() if start in line]
+    return line
 
 
 def test_make_verify_downloads_in_a_fresh_clone(
     server: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("MIRROR", raising=False)
+    for name in ("MIRROR", "PIELINE_MIRROR"):
+        monkeypatch.delenv(name, raising=False)
     listed = {"id10m/test_english.tsv": {"url": f"{server}/whole", "sha256": DIGEST}}
-    (project / "data/upstream.yaml").write_text(yaml.safe_dump(listed), encoding="utf-8")
+    # Nothing listens at this port.
+    closed = {"id10m/test_german.tsv": {"url": "http://127.0.0.1:9/a", "sha256": DIGEST}}
+    unknown = {name: {"url": "http://127.0.0.1:9/b"} for name in fetch_public.names()}
+    (project / "data/upstream.yaml").write_text(
+        yaml.safe_dump(unknown | listed | closed), encoding="utf-8"
+    )
+    fetch = subprocess.run(
+        [sys.executable, *shlex.split(verify_line(project, "tools/fetch_public.py"))[1:]],
+        cwd=project, text=True, capture_output=True, check=True,
+        env=os.environ | {"PYTHONPATH": str(project / "src")},
+    )  # fmt: skip
+    (line,) = fetch.stdout.splitlines()
+    assert line.startswith("not reachable, so what they decide is not counted: ")
+    assert "id10m/test_german.tsv" in line
+    assert "id10m/test_english.tsv" not in line
     name = "results/raw/id10m/test_english.tsv"
-    result = run_snakemake(project, *verify_command(project), name)
+    command = shlex.split(verify_line(project, ".venv/bin/snakemake "))[1:-1]
+    result = run_snakemake(project, *command, name)
     assert result.returncode == 0, result.stderr[-4000:]
     assert (project / "runs/released" / name).read_bytes() == CONTENT
-    mirror = project.parent / "shared/mirror"
-    mirror.mkdir(parents=True)
+    (project.parent / "shared/mirror").mkdir(parents=True)
     for arguments, folder in ((), "../shared/mirror"), (("MIRROR=other",), "other"):
-        assert f"mirror=$(cd '{folder}' && pwd)" in verify_command(project, *arguments)
+        line = verify_line(project, "tools/fetch_public.py", *arguments)
+        assert line.endswith(f"runs/public --mirror '{folder}'")
+
+
+def test_public_files_are_linked_downloaded_or_named(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The configuration counts variants only if they are there."""
+    mirror, folder = tmp_path / "mirror", tmp_path / "public"
+    first, second = fetch_public.VARIANTS
+    write_text(mirror / first, "[]")
+    known = {
+        first: UpstreamFile(url="http://127.0.0.1:9/a"),
+        second: UpstreamFile(url=f"{server}/whole", sha256=DIGEST),
+        "id10m/changed.tsv": UpstreamFile(url=f"{server}/other", sha256=DIGEST),
+        "id10m/closed.tsv": UpstreamFile(url="http://127.0.0.1:9/b"),
+    }
+    for names, source in ([first], "none"), ([*known], "released"):
+        lacking = fetch_public.collect(names, known, folder, mirror=mirror)
+        written = yaml.safe_load(fetch_public.configuration(folder))
+        assert written == {"mirror": str(folder), "jam": {"variants": {"source": source}}}
+    assert lacking == ["id10m/changed.tsv", "id10m/closed.tsv"]
+    assert f"SHA-256 is {hashlib.sha256(b'something else').hexdigest()}" in capsys.readouterr().err
+    assert (folder / first).resolve() == mirror / first
+    assert (folder / second).read_bytes() == CONTENT
+    # Downloaded files are kept, and a file of the mirror replaces them.
+    assert fetch_public.collect([second], {}, folder, mirror=None) == []
+    write_text(mirror / second, "[]")
+    fetch_public.collect([second], {}, folder, mirror=mirror)
+    assert (folder / second).read_text() == "[]"
 
 
 def test_file_without_public_url(tmp_path: Path) -> None:

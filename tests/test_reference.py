@@ -8,8 +8,11 @@ from support import ROOT
 
 from pieline.config import load_config, load_studies
 from pieline.core.conditions import Conditions
+from pieline.core.yamls import read_yaml
+from pieline.models.llm import LLMEntry
 from pieline.models.reference import entry_deviations, load_reference
 from pieline.models.registry import load_registry
+from pieline.models.sizing import server_gpus
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 REFERENCE = load_reference(ROOT / "published/model_entries.json")
@@ -39,6 +42,15 @@ def test_a_changed_entry_states_what_differs(
 ) -> None:
     (deviation,) = entry_deviations(REGISTRY[model].model_copy(update=change), REFERENCE)
     assert deviation.startswith(reason)
+
+
+def test_a_gguf_file_of_an_idiots_model_needs_no_gpu_and_is_not_compared() -> None:
+    """docs/studies/idiots.md describes how to serve it; the paper names no file."""
+    entry = read_yaml(ROOT / "examples/served_models.yaml")["llama-2-7b-chat-gguf"]
+    del entry["gpu_layers"]
+    own = LLMEntry.model_validate(entry | {"published_as": "Llama-2-7b-chat"})
+    assert server_gpus(own) == 0
+    assert any(text.startswith("quantisation Q4_K_M") for text in entry_deviations(own, REFERENCE))
 
 
 def test_irrelevant_changes_are_no_deviations() -> None:

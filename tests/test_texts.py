@@ -1,11 +1,17 @@
 """Comparison of texts, and detection of damaged and implausible ones."""
 
+import re
 import unicodedata
+from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
-from pieline.core.errors import UserError
+from pieline.core.errors import UserError, meant
+from pieline.core.records import Record, load_jsonl, validated
 from pieline.core.texts import check_texts, damage, quote_both, refuse_above, text_key
+from pieline.languages.matching import same_pie
+from pieline.languages.near_duplicates import warn_of_near_duplicates
 
 SENTENCE = "Der Ball rollte auf die Straße, unter die Räder."
 
@@ -82,3 +88,77 @@ def test_repeated_texts_name_both_places() -> None:
     with pytest.raises(UserError, match=message):
         check_texts([*rows, ("a.tsv:51", "sentence  7")])
     check_texts([*rows, ("a.tsv:51", "sentence  7")], repeated=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("drop the ball", "drop ball", True),
+        ("to drop the ball", "dropping a ball", True),
+        ("behind someone's back", "behind your back", True),
+        ("pearl of wisdom", "pearls of wisdom", True),
+        ("get stuck in", "in the sticks", False),
+        ("hot water", "in hot water", False),
+        ("on the ball", "drop the ball", False),
+        ("that's that", "this is it", False),
+    ],
+)
+def test_forms_of_a_pie(one: str, other: str, same: bool) -> None:
+    assert same_pie(one, other, language="english") == same
+    assert same_pie(other, one, language="english") == same
+
+
+def test_near_duplicates_of_the_same_label_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "The committee spilled the beans about the new budget"
+    texts = [
+        ("a", text, "idiomatic"),
+        ("b", f"{text} (17)", "idiomatic"),
+        ("c", text.replace("new", "big"), "idiomatic"),
+        # Texts of another label may differ only in the idiom.
+        ("d", f"{text} (18)", "literal"),
+        ("e", "Nobody else said a word about any of it.", "idiomatic"),
+    ]
+    warn_of_near_duplicates(texts, "indexes.json")
+    assert capsys.readouterr().err == (
+        "warning: indexes.json: 3 of 5 texts are nearly equal to another one of the same label,"
+        f" such as a and b ({text!r}); each counts\n"
+    )
+    warn_of_near_duplicates(texts[2:], "indexes.json")
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("has_idiom", " (is it 'hasIdiom'?)"),
+        ("id", " (is it 'sentence_id'?)"),
+        ("tokens", ""),
+    ],
+)
+def test_the_column_that_was_probably_meant(name: str, question: str) -> None:
+    assert meant(name, ["sentence_id", "hasIdiom", "note"]) == question
+
+
+class _One(Record):
+    x: int
+
+
+class _Other(Record):
+    y: list[int]
+
+
+@pytest.mark.parametrize("value", ["a", {}, {"x": "a"}, {"y": [{}]}, {"x": {}, "y": _One(x=1)}])
+def test_no_error_shows_a_class(value: object) -> None:
+    with pytest.raises(UserError) as caught:
+        validated(TypeAdapter(_One | _Other), value, where="here", hint="correct it")
+    assert re.match(
+        r"here: (x: |y: |Input should be an object with named fields)", str(caught.value)
+    )
+    assert not re.search(r"_One|_Other|instance of|dictionary", str(caught.value))
+
+
+def test_an_array_instead_of_lines_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "tuples.jsonl"
+    path.write_text('[\n{"x": 1}\n]\n', encoding="utf-8")
+    with pytest.raises(UserError, match=r"tuples\.jsonl: a JSON array instead of lines; write one"):
+        load_jsonl(path, _One)

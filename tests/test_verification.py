@@ -11,7 +11,7 @@ import yaml
 from jam.jam_cases import original
 from run_script import run_script
 from support import MIRROR, ROOT, needs_mirror, run_snakemake
-from table_files import table_rows
+from table_files import content_of, table_rows, with_printed
 
 from pieline.core.conditions import NO_CONDITIONS
 from pieline.core.files import read_json, sha256, write_json, write_text
@@ -19,6 +19,7 @@ from pieline.core.records import load_jsonl, load_record, load_records, save_jso
 from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
+from pieline.reporting.numbers import COMPARED
 from pieline.reporting.printed import read_published
 from pieline.studies.idiots import datasets as idiots
 from pieline.studies.idiots import tables as idiots_tables
@@ -183,7 +184,7 @@ def test_different_variants_are_not_comparable_and_the_table_states_why(
     assert (manifest["verified"], manifest["problem"]) == (None, problem)
     assert not load_record(tmp_path / "manifest.json", JamManifest).is_released
     rows = table_2(tmp_path)
-    assert rows["test_variants"]["comparable"] == "no"
+    assert rows["test_variants"]["verdict"] == "not comparable"
     assert rows["unique_pies"]["reason"] == f"not verified as the released data: {problem}"
 
 
@@ -219,12 +220,14 @@ def table_2(folder: Path) -> dict[str, dict[str, str]]:
         report, originals, train_sentences=None, manifest=manifest, computed_from={}
     )
     write_json(folder / "statistics.json", statistics.model_dump())
-    files = {"published": str(ROOT / "published/jam_table2.csv"), "text_numbers": TEXT}
-    inputs = DisplayInputs(metrics=(str(folder / "statistics.json"),), files=files)
-    content = jam_tables.statistics(inputs)
-    assert (BY_COUNTS in content.notes) is (manifest.verified == "counts")
-    rows = table_rows(content, folder)
-    return {row["number"]: row for row in rows if row["dataset"] == "ID10M-JAM"}
+    table = jam_tables.STATISTICS_TABLE
+    metrics = (str(folder / "statistics.json"),)
+    inputs = with_printed(table, DisplayInputs(study="jam", metrics=metrics, data="released"))
+    notes = content_of(table, inputs).notes
+    assert (BY_COUNTS in notes) is (manifest.verified == "counts")
+    of_jam = {"scope": "ID10M-JAM", "language": "english"}
+    rows = table_rows(table, inputs, folder)
+    return {row["measure"]: row for row in rows if of_jam.items() <= row.items()}
 
 
 def test_tables_state_that_counts_verified_the_data(tmp_path: Path) -> None:
@@ -232,8 +235,8 @@ def test_tables_state_that_counts_verified_the_data(tmp_path: Path) -> None:
     rows = table_2(tmp_path)
     # The count that verified the data is no independent evidence.
     variants = rows["test_variants"]
-    assert (variants["comparable"], variants["reason"]) == ("no", SELF_VERIFIED)
-    assert rows["unique_pies"]["comparable"] == "yes"
+    assert (variants["verdict"], variants["reason"]) == ("not comparable", SELF_VERIFIED)
+    assert rows["unique_pies"]["verdict"] in COMPARED
 
 
 @pytest.mark.parametrize("kind", ["as they are", "one variant less"])
@@ -300,12 +303,13 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     manifest = read_json(tmp_path / "manifest.json")
     expected = ("released", "counts") if not problem else ("unverified", None)
     assert (manifest["origin"], manifest["verified"], manifest["problem"]) == (*expected, problem)
-    files = {"manifest": str(tmp_path / "manifest.json"), "text_numbers": TEXT}
-    content = idiots_tables.dataset(DisplayInputs(files=files))
-    assert content.notes == (() if problem else (BY_COUNTS,))
+    sizes = idiots_tables.DATASET_TABLE
+    files = {"manifest": str(tmp_path / "manifest.json")}
+    inputs = with_printed(sizes, DisplayInputs(study="idiots", files=files, data="released"))
+    assert content_of(sizes, inputs).notes == (() if problem else (BY_COUNTS,))
     why = f"not verified as the released data: {problem}" if problem else SELF_VERIFIED
-    rows = table_rows(content, tmp_path)
-    assert {(row["comparable"], row["reason"]) for row in rows} == {("no", why)}
+    rows = table_rows(sizes, inputs, tmp_path)
+    assert {(row["verdict"], row["reason"]) for row in rows} == {("not comparable", why)}
     sentences = load_jsonl(data["sentences"], IdiotsSentence)
     predictions = [
         DetectionPrediction(
@@ -324,20 +328,17 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     vicuna = ModelDescription(
         name="vicuna-7b", kind="llm", label="Vicuna", published_as="Vicuna-7b"
     )
-    table = idiots_tables.detection(
-        DisplayInputs(
-            metrics=(str(tmp_path / "metrics.json"),),
-            models=(vicuna,),
-            files={"published": str(ROOT / "published/idiots_table1.csv")},
-        )
-    )
-    assert (BY_COUNTS in table.notes) is not bool(problem)
+    table = idiots_tables.DETECTION_TABLE
+    metrics = (str(tmp_path / "metrics.json"),)
+    inputs = DisplayInputs(study="idiots", metrics=metrics, models=(vicuna,), data="released")
+    inputs = with_printed(table, inputs)
+    assert (BY_COUNTS in content_of(table, inputs).notes) is not bool(problem)
     compared = {
-        (row["comparable"], row["reason"])
-        for row in table_rows(table, tmp_path)
-        if row["model"] == "vicuna-7b" and row["metric"] in ("accuracy", "recall")
+        (row["verdict"] in COMPARED, row["reason"])
+        for row in table_rows(table, inputs, tmp_path)
+        if row["model"] == "vicuna-7b" and row["measure"] in ("accuracy", "recall")
     }
-    assert compared == {("no", why) if problem else ("yes", "")}
+    assert compared == {(False, why) if problem else (True, "")}
 
 
 # Through the workflow ----------------------------------------------------------------------------

@@ -77,10 +77,16 @@ def closure(texts: list[str]) -> set[str]:
 def environment(kind: str) -> str:
     """Return the text of the environment file of a kind."""
     pins = locked("requirements.lock")
-    # pip resolves the requirements of torch's CUDA build if it selects that build.
-    left_out = BROUGHT | locked("requirements-cuda.lock").keys()
-    lines = [pins[name] for name in sorted(closure(DIRECT[kind].split()) - left_out)]
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+    cuda = locked("requirements-cuda.lock")
+    packages = closure(DIRECT[kind].split())
+    lines = [pins[name] for name in sorted(packages - BROUGHT - cuda.keys())]
+    if "torch" in packages:
+        # Required by torch from the index on Linux x86-64; on others, pip selects the versions.
+        lines += [
+            f"{pin}; platform_system == 'Linux' and platform_machine == 'x86_64'"
+            for _, pin in sorted(cuda.items())
+        ]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+(; .*)?", line) for line in lines)
     return HEAD + "".join(f"      - {line}\n" for line in lines)
 
 

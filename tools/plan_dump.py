@@ -28,9 +28,9 @@ PARTIAL = {"sample.yaml"}
 
 def dump(study: Study[Any]) -> dict[str, Any]:
     """Return the plan of a study."""
-    plan, left_out = study.plan, study.left_out()
-    # Runs of skipped models are not listed.
-    runs = [run for run in plan if run.model not in left_out and run.base not in left_out]
+    plan = study.plan
+    left_out = {run.metrics: run.lacks for run in plan if run.lacks}
+    runs = list(plan)
     metrics = sorted({*study.metrics(), *(run.metrics for run in runs)})
     return {
         "targets": sorted(study.targets()),

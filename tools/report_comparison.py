@@ -11,33 +11,33 @@ from rich.console import Console
 from rich.table import Table
 
 from pieline.core.errors import run_command
-from pieline.results.cells import COMPARED
-from pieline.results.numbers import ranked, read_numbers, summarize
+from pieline.reporting.numbers import COMPARED, read_numbers
+from pieline.results.numbers import counted, first_reason, in_words, ranked, summarize
 
 
 def main() -> None:
     """Print the table and exit with status 1 if too few numbers are reproduced."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("numbers", type=Path, help="paper_tables/printed_numbers.csv")
+    parser.add_argument("numbers", type=Path, help="paper_tables/numbers.csv")
     parser.add_argument("--at-least", type=int, default=0, help="minimum of reproduced numbers")
     parser.add_argument("--brief", action="store_true", help="print only the last line")
     arguments = parser.parse_args()
 
     numbers = read_numbers(arguments.numbers)
     shown = Table("paper", "place", "number", "kind", "ours", "printed", "verdict")
-    for each in numbers:
+    for each in counted(numbers):
         if each.verdict in COMPARED:
             shown.add_row(
-                *(each.paper, each.place, each.what, each.kind),
-                *(each.ours, each.printed, each.verdict),
+                *(each.study, each.place, in_words(each, {}), each.kind),
+                *(each.shown, f"{each.printed:g}", each.verdict),
             )
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     if not arguments.brief:
         console.print(shown)
-        for reason, times in ranked(each.reason for each in numbers if each.reason).items():
+        for reason, times in ranked(filter(None, map(first_reason, counted(numbers)))).items():
             console.print(f"{times:5} not compared: {reason}")
     console.print(summarize(numbers), soft_wrap=True)
-    reproduced = sum(each.verdict == "reproduced" for each in numbers)
+    reproduced = sum(each.verdict == "reproduced" for each in counted(numbers))
     raise SystemExit(reproduced < arguments.at_least)
 
 

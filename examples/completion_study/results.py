@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 from typing import Any, Self
 
+import pandas as pd
+
 from pieline.core.conditions import MetricRecord
+from pieline.core.measures import Measure, share
 from pieline.core.records import load_jsonl, load_records
-from pieline.reporting.columns import Column, model_table
 from pieline.reporting.displays import ConfiguredStudy, Figure, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, runs
-from pieline.reporting.tables import TableContent
+from pieline.reporting.numbers import rows_of
+from pieline.reporting.ours import of_runs
+from pieline.reporting.tables import Column, Group, TableContent, headers, in_order, number_row
 from pieline.studies.completion.questions import Completion
 
 
@@ -21,20 +25,50 @@ class CompletionMetrics(MetricRecord):
     accuracy: float
 
 
-def accuracy_table(inputs: DisplayInputs) -> TableContent:
-    """Return the table of accuracies with the printed ones."""
-    column = Column[CompletionMetrics]("accuracy_pct", "Accuracy", lambda item: 100 * item.accuracy)
-    return model_table(inputs, CompletionMetrics, [column], caption="Completed idioms in percent.")
+ACCURACY: Measure[CompletionMetrics] = share(
+    "accuracy", lambda metrics: metrics.accuracy, better="high"
+)
+"""Measure of the metric file, in percent."""
+
+
+def accuracy_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return our numbers, one per run, with the reasons why it is not comparable."""
+    metrics = zip(load_records(inputs.metrics, CompletionMetrics), inputs.metrics, strict=True)
+    return of_runs(
+        *(inputs, metrics, [ACCURACY]),
+        keys=lambda metrics: {"model": metrics.model},
+        obstacles=lambda metrics: metrics.conditions.deviations,
+    )
+
+
+def accuracy_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out our numbers and the printed ones, with a row per model."""
+    columns, labels = [Column("accuracy", "Accuracy")], inputs.labels()
+    by_model = in_order(rows_of(numbers, ["model"]), inputs)
+    rows = [number_row((labels[model],), columns, row) for (model,), row in by_model.items()]
+    return TableContent(
+        heads=(headers(["Model"], columns),),
+        groups=(Group(tuple(rows)),),
+        caption="Completed idioms in percent.",
+    )
 
 
 def all_runs(study: ConfiguredStudy) -> DisplayInputs:
     """Return inputs with all runs and the printed numbers."""
-    inputs = study.display_inputs(study.plan.metrics(), study.settings.models, "llm")
-    published = study.project.here("src/pieline/studies/completion/published.csv")
-    return inputs.with_files(published=published)
+    inputs = study.display_inputs(study.plan.runs, "llm", models=study.settings.models)
+    files = {"completion_table1": "completion_table1.csv", "tables": "tables.yaml"}
+    here = study.project.here("src/pieline/studies/completion")
+    return inputs.with_files(**{name: f"{here}/{file}" for name, file in files.items()})
 
 
-ACCURACY = Table("completion_accuracy", "Table 1", "Idioms completed.", accuracy_table, all_runs)
+TABLE = Table(
+    "completion_accuracy",
+    "Table 1",
+    "Idioms completed.",
+    accuracy_table,
+    all_runs,
+    accuracy_numbers,
+)
 
 
 def accuracy_figure(inputs: DisplayInputs) -> Any:

@@ -11,7 +11,7 @@ from pieline.core.settings import Settings
 from pieline.models.names import LanguageModelName
 from pieline.plan import Run
 from pieline.studies.completion.questions import CompletionTask
-from pieline.studies.completion.results import ACCURACY, BARS, all_runs
+from pieline.studies.completion.results import BARS, TABLE, all_runs
 from pieline.study import Items, LLMTaskSpec, Study
 
 FOLDER = "src/pieline/studies/completion"
@@ -40,7 +40,7 @@ class CompletionStudy(Study[CompletionSettings]):
     name = "completion"
     paper = "Completion"
     Settings = CompletionSettings
-    displays = (ACCURACY, BARS)
+    displays = (TABLE, BARS)
 
     def models(self) -> list[str]:
         """Return the names of the configured models."""
@@ -52,7 +52,7 @@ class CompletionStudy(Study[CompletionSettings]):
             yield Run(
                 study=self.name,
                 model=model,
-                key=f"{model}/0",
+                keys={"model": model},
                 kind="llm",
                 where={"model": model},
                 predictions=PREDICTIONS.format(model=model),

@@ -13,6 +13,7 @@ from pieline.core.errors import UserError, nearest, pluralize, run_command
 if TYPE_CHECKING:
     from pieline.llm.answers import Answer
     from pieline.llm.archive import MergeResult
+    from pieline.llm.settings import LLMSettings
     from pieline.models.llm import LLMEntry
 
 _FIELDS = {
@@ -194,7 +195,12 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         metavar="JSON",
         help='request parameters, such as \'{"temperature": 0, "max_tokens": 100}\'',
     )
-    ask.add_argument(
+    _add_configfile(ask)
+    ask.set_defaults(run=_ask)
+
+
+def _add_configfile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--configfile",
         type=Path,
         action="append",
@@ -202,7 +208,6 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         metavar="FILE",
         help="takes precedence over config.yaml (only section llm is used); can be repeated",
     )
-    ask.set_defaults(run=_ask)
 
 
 def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -243,6 +248,24 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         help="maximum unpacked size (default: %(default)s GiB); the file is unpacked in the folder"
         " for temporary files (TMPDIR)",
     )
+    renaming = action(
+        "rename",
+        _rename,
+        "Keep the answers of an entry that was renamed in models.yaml or models.local.yaml.",
+    )
+    renaming.add_argument("old", help="earlier name of the entry")
+    renaming.add_argument("new", help="name of the entry now")
+    _add_configfile(renaming)
+    asking_again = action(
+        "reask", _reask, "Set answers aside (in FILE.replaced), so that the next run asks again."
+    )
+    asking_again.add_argument(
+        "--outcome",
+        required=True,
+        choices=("failed", "truncated", "filtered", "refused", "empty", "tool_call", "any"),
+        help="outcome of the answers",
+    )
+    folder(asking_again)
     spending = action(
         "spending", _spending, "Show the cost of requests, including those of killed runs."
     )
@@ -260,24 +283,10 @@ def _ask(options: argparse.Namespace) -> None:
     from pieline.llm.client import ask
     from pieline.llm.questions import make_question
     from pieline.llm.recordings import read_answers
-    from pieline.llm.settings import LLMSettings
     from pieline.llm.wire import restore_body
-    from pieline.models.llm import LLMEntry, Parameters
-    from pieline.models.registry import load_registry
+    from pieline.models.llm import Parameters
 
-    registry = load_registry("models.yaml")
-    models = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
-    if options.model not in models:
-        raise UserError(
-            f"unknown chat model {options.model!r}",
-            where="--model",
-            hint=nearest(options.model, models),
-        )
-    entry = models[options.model]
-    config = _settings(Path(), options.configfile)
-    hint = "see schemas/config.schema.json"
-    section = validated(LLMSettings, config.get("llm") or {}, where="llm", hint=hint)
-    settings = section.for_jobs(Path(), registry.values())
+    entry, settings = _chat_model(options.model, "--model", options.configfile)
     parameters = validated(
         Parameters,
         options.parameters,
@@ -294,6 +303,42 @@ def _ask(options: argparse.Namespace) -> None:
         print(f"sent to {answer.sent.path}:\n{body}")
     print(_format_answer(answer, entry))
     print(f"{'already ' if is_recorded else ''}recorded in {recordings}")
+
+
+def _chat_model(name: str, where: str, files: Sequence[Path]) -> "tuple[LLMEntry, LLMSettings]":
+    """Return the entry of a chat model, and the settings for querying it."""
+    from pieline.core.records import validated
+    from pieline.llm.settings import LLMSettings
+    from pieline.models.llm import LLMEntry
+    from pieline.models.registry import load_registry
+
+    registry = load_registry("models.yaml")
+    models = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
+    if name not in models:
+        raise UserError(f"unknown chat model {name!r}", where=where, hint=nearest(name, models))
+    config = _settings(Path(), files)
+    hint = "see schemas/config.schema.json"
+    section = validated(LLMSettings, config.get("llm") or {}, where="llm", hint=hint)
+    return models[name], section.for_jobs(Path(), registry.values())
+
+
+def _rename(options: argparse.Namespace) -> None:
+    from pieline.llm.renaming import rename
+
+    entry, settings = _chat_model(options.new, "NEW", options.configfile)
+    for path, answers in rename(options.old, options.new, entry, settings).items():
+        print(f"{path}: {pluralize(answers, 'answer')}")
+
+
+def _reask(options: argparse.Namespace) -> None:
+    from pieline.llm.archive import recording_files
+    from pieline.llm.renaming import reask
+
+    counts = reask(recording_files(options.folder), options.outcome)
+    for path, questions in counts.items():
+        print(f"{path}: {pluralize(questions, 'question')} to ask again")
+    if not counts:
+        print("no such answers")
 
 
 def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:

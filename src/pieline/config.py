@@ -24,7 +24,7 @@ from pieline.core.yamls import merge, read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
 from pieline.project import Project
-from pieline.reporting.inputs import Rows
+from pieline.reporting.inputs import RowChoice
 from pieline.study import Study
 
 EXTENDED: Mapping[str, type[Extended[Any, Any]]] = {
@@ -91,7 +91,7 @@ class Config(Settings):
         " IdioLink (with the whole index), to try a model before a full run. No number is then"
         " compared with the papers'; null: use all.",
     )
-    tables: dict[str, Rows] = Field(
+    tables: dict[str, RowChoice] = Field(
         default={"rows": "paper"},
         description="Rows of result tables. `rows: paper` shows the paper's models and this run's,"
         " `rows: run` only this run's, in the order of the configuration. The name of a table sets"
@@ -106,7 +106,7 @@ class Config(Settings):
         settings: Settings = getattr(self, study)
         return settings
 
-    def rows_of(self, table: str) -> Rows:
+    def rows_of(self, table: str) -> RowChoice:
         """Return the rows of a result table."""
         return self.tables.get(table) or self.tables.get("rows", "paper")
 

@@ -5,11 +5,13 @@ Setting PIELINE_NO_PATCHES=1 disables those that only save time, and changes no 
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
+
+from pieline.core.errors import UserError
 
 
 @cache  # a second call would quote twice
@@ -35,13 +37,37 @@ def quote_interpreter() -> None:
         executor.get_python_executable = lambda self, path=path: shlex.quote(path(self))
 
 
+def check_plans(workflow: Any, check: Callable[[Any], None]) -> None:
+    """Call a function with the graph of jobs as soon as it is planned, in runs of any kind.
+
+    The hook `onstart` runs neither in dry runs nor if nothing has to be made.
+    """
+    build = workflow._build_dag
+
+    def build_and_check() -> None:
+        build()
+        check(workflow.dag)
+
+    workflow._build_dag = build_and_check
+
+
 def patches_enabled() -> bool:
     """Return whether PIELINE_NO_PATCHES is unset or empty."""
     return not os.environ.get("PIELINE_NO_PATCHES")
 
 
 def patch_snakemake(workflow: Any) -> None:
-    """Speed up Snakemake's scheduling of local and SLURM jobs, unless patches are disabled."""
+    """Speed up Snakemake's scheduling of local and SLURM jobs, unless patches are disabled.
+
+    Raises:
+        UserError: Jobs are to be submitted as arrays, which fails for scripts in
+            snakemake-executor-plugin-slurm 2.8; with the patch, each task would run the first job.
+    """
+    if getattr(workflow.executor_settings, "array_jobs", None):
+        raise UserError(
+            "--slurm-array-jobs is not supported",
+            hint="leave it out; small jobs share submissions (group-components in the profile)",
+        )
     if not patches_enabled():
         return
     if workflow.local_exec:

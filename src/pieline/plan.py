@@ -17,7 +17,7 @@ class Run:
     Attributes:
         study: Name of the study.
         model: Name of the model; for a fine-tuned embedder, base+training mode+loss.
-        key: Name of the run in `DisplayInputs.not_run`.
+        keys: Keys that identify its numbers in the frame of numbers, besides study and measure.
         kind: Kind of the model's entry.
         where: Wildcard values of its paths, by name.
         predictions: Path of its predictions.
@@ -36,7 +36,7 @@ class Run:
 
     study: str
     model: str
-    key: str
+    keys: Mapping[str, str]
     kind: str
     where: Mapping[str, str]
     predictions: str
@@ -55,7 +55,7 @@ class Run:
     @property
     def base(self) -> str:
         """Name of its model in models.yaml, which differs from `model` if that is fine-tuned."""
-        return self.model.partition("+")[0]
+        return self.keys["model"]
 
     def matches(self, **values: str | Collection[str]) -> bool:
         """Return whether fields or wildcards have these values, or are among these values."""

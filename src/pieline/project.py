@@ -20,7 +20,6 @@ from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_se
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
-from pieline.models.predictions import PredictionsEntry
 from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.reference import Specs, entry_deviations, load_reference
 from pieline.models.registry import AnyEntry, Registry
@@ -81,6 +80,13 @@ class Project:
     def own_label(self) -> str:
         """Label of the user's own data; empty for other data."""
         return f"own data: {own_data_name(self.own_data)}" if self.own_data else ""
+
+    @property
+    def notice(self) -> str:
+        """Notice on displays if the data is the user's own or limited; else empty."""
+        label = f"{self.own_label[0].upper()}{self.own_label[1:]}." if self.own_data else ""
+        first = f"At most the first {self.limit} originals, sentences or queries."
+        return " ".join(filter(None, (label, first if self.limit else "")))
 
     @property
     def upstream(self) -> str:
@@ -189,11 +195,8 @@ class Project:
         return alternatives(self.names(*kinds))
 
     def entry(self, model: str) -> AnyEntry:
-        """Return the entry of a model.
-
-        For a fine-tuned model, named `model+mode+loss`, this is the entry of its base model.
-        """
-        return self.registry[model.split("+", maxsplit=1)[0]]
+        """Return the entry of a model."""
+        return self.registry[model]
 
     def entry_file(self, model: str) -> str:
         """Return the path of the file that contains the entry of a model."""
@@ -284,19 +287,14 @@ class Project:
         found = [[place] if place.is_file() else files_below(place) for place in places]
         return sorted({str(file) for files in found for file in files})
 
-    def describe_models(
-        self, names: Iterable[str], marks: Mapping[str, str] = {}
-    ) -> tuple[ModelDescription, ...]:
-        """Return descriptions of models for tables; `marks` are appended to their labels."""
-        fields = set(ModelDescription.model_fields) - {"name"}
-        fields_of = {name: self.registry[name].model_dump(include=fields) for name in names}
-        for name, of_model in fields_of.items():
+    def describe_models(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
+        """Return descriptions of models for tables."""
+        fields = set(ModelDescription.model_fields) - {"name", "is_configured", "not_run"}
+        described = []
+        for name in names:
             entry = self.registry[name]
-            external = isinstance(entry, PredictionsEntry)
+            of_model = entry.model_dump(include=fields)
             if isinstance(entry, RerankerEntry):
                 of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
-            if mark := EXTERNAL if external else marks.get(name):
-                of_model["label"] += f" ({mark})"
-        return tuple(
-            ModelDescription(name=name, **of_model) for name, of_model in fields_of.items()
-        )
+            described.append(ModelDescription(name=name, **of_model))
+        return tuple(described)

@@ -14,6 +14,7 @@ from pieline.core.files import write_text
 from pieline.models.fetching import estimated_bytes
 from pieline.models.hub import hub_checkpoint
 from pieline.models.registry import Registry
+from pieline.studies.idiolink.paths import base_of
 
 _RULE = re.compile(r"^ *(?:local)?rule (\w+):$")
 _FIELDS = ("output", "wildcards", "resources")
@@ -87,7 +88,7 @@ def read_plan(text: str) -> list[PlannedJob]:
     return [
         PlannedJob(
             job["rule"],
-            _pairs(job["wildcards"]).get("model", "").partition("+")[0],
+            base_of(_pairs(job["wildcards"]).get("model", "")),
             int(_pairs(job["resources"]).get("gpu", "0")),
             job["output"].split(", "),
         )

@@ -4,7 +4,6 @@ Each study is declared once, in `pieline.studies.<name>.study`. The rules, the c
 results page, the claims, the provenance and the SLURM groups are derived from this declaration.
 """
 
-import filecmp
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
-from pieline.core.conditions import Conditions, deviations
+from pieline.core.conditions import Conditions, deviations, digest_of
 from pieline.core.errors import UserError, nearest
+from pieline.core.external import predictions_key
 from pieline.core.records import Frozen
 from pieline.core.settings import Settings
 from pieline.llm.prompts import load_prompt
@@ -25,9 +25,9 @@ from pieline.models.predictions import PredictionFile, PredictionsEntry
 from pieline.plan import Plan, Run, make_plan
 from pieline.project import EXTERNAL, Project, raw_name
 from pieline.reporting.displays import Display, Figure, Table
-from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reuse import archived_models, marks
+from pieline.reuse import archive_of, archived_models
 
 S = TypeVar("S", bound=Settings)
 
@@ -221,10 +221,6 @@ class Study(ABC, Generic[S]):
         """Return the models whose runs all come from archives, so that no weights are needed."""
         return archived_models(self.plan)
 
-    def describe_models(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
-        """Return descriptions of models for tables, with archive marks."""
-        return self.project.describe_models(names, marks(self.plan))
-
     def items(self) -> Items | None:
         """Return the specification of the items, or None if the study does not export them."""
         return None
@@ -267,55 +263,83 @@ class Study(ABC, Generic[S]):
             if name not in asking.after_answers
         ]
 
-    def left_out(self) -> dict[str, str]:
-        """Return why configured runs are left out, with the keys of `DisplayInputs.not_run`."""
-        return {run.key: run.lacks for run in self.plan.select(experiment="") if run.lacks}
+    def planned(self, runs: Iterable[Run]) -> tuple[PlannedRun, ...]:
+        """Return the rows of runs in the frame of numbers."""
+        return tuple(
+            PlannedRun(
+                keys=run.keys,
+                metrics=run.metrics,
+                not_run=run.lacks,
+                origin=self.origin_of(run),
+            )
+            for run in runs
+        )
+
+    def origin_of(self, run: Run) -> str:
+        """Return where a run's predictions come from; empty if this run computes them."""
+        if run.kind == "predictions":
+            return EXTERNAL
+        return f"archive {archive}" if (archive := archive_of(run)) else ""
 
     def display_inputs(
         self,
-        metrics: Iterable[str],
-        models: Iterable[str],
+        runs: Iterable[Run] = (),
         *kinds: str,
-        configured: Iterable[str] = (),
+        models: Iterable[str] = (),
+        others: Iterable[str] = (),
     ) -> DisplayInputs:
-        """Return the inputs of a table or figure that shows `models`.
+        """Return the inputs of a table or figure.
 
-        `configured` are the configured models in order, if `models` lacks some of them. The field
-        `absent` lists the paper's other models of these kinds, each with a reason in `not_run`.
+        Args:
+            runs: Runs to show, including those that cannot be made.
+            kinds: Kinds of models; the paper's models of these kinds follow those in `models`.
+            models: Names of the configured models, in order.
+            others: Metric files that do not belong to one run.
         """
-        shown = list(models)
-        # Several entries may represent the same model of the paper, as an API and as weights.
-        names = {None, *(self.project.registry[name].published_as for name in shown)}
-        absent = []
-        for name in self.project.names(*kinds):
-            printed = self.project.registry[name].published_as
-            if printed not in names:
-                absent.append(name)
-                names.add(printed)
+        planned = self.planned(runs)
+        metrics = (*(run.metrics for run in planned if not run.not_run), *others)
+        conditions = {path: self.plan.conditions(path) for path in metrics}
         return DisplayInputs(
-            metrics=tuple(metrics),
-            models=self.describe_models(shown),
-            absent=self.project.describe_models(absent),
-            not_run=dict.fromkeys(absent, NOT_CONFIGURED) | self.left_out(),
-            configured=tuple(configured),
+            study=self.name,
+            metrics=metrics,
+            digests={path: digest_of(one.canonical()) for path, one in conditions.items() if one},
+            runs=planned,
+            models=self.describe_models(models, *kinds),
+            data="own" if self.project.own_data else self.project.data,
+            notes=self.notes(),
+            mark=self.project.notice,
+        )
+
+    def describe_models(self, names: Iterable[str], *kinds: str) -> tuple[ModelDescription, ...]:
+        """Return descriptions of models, then of the paper's others of these kinds."""
+        shown = list(dict.fromkeys(names))
+        # Several entries may represent the same model of the paper, as an API and as weights.
+        printed = {None, *(self.project.registry[name].published_as for name in shown)}
+        absent = []
+        for name in self.project.names(*kinds) if kinds else ():
+            if (published_as := self.project.registry[name].published_as) not in printed:
+                absent.append(name)
+                printed.add(published_as)
+        of_paper = {"is_configured": False, "not_run": NOT_CONFIGURED}
+        return (
+            *self.project.describe_models(shown),
+            *(one.model_copy(update=of_paper) for one in self.project.describe_models(absent)),
         )
 
     def items_of(
-        self, metrics: Iterable[str], models: Iterable[str], behind: Iterable[str], **files: str
+        self, runs: Iterable[Run], models: Iterable[str], behind: Iterable[str], **files: str
     ) -> Items:
         """Return the specification of the items of some runs.
 
         The class of the rows is `<Study>Item` in the module `items` of the study's package.
         """
+        given = self.display_inputs(runs, models=models)
+        # Notes of a study, such as who wrote variants, are about its tables.
+        notes = (SAMPLE_NOTE,) if self.project.is_sample else ()
         return Items(
             study=self.name,
             record=f"pieline.studies.{self.name}.items:{self.name.title()}Item",
-            display_inputs=DisplayInputs(
-                metrics=tuple(metrics),
-                files=files,
-                models=self.describe_models(models),
-                notes=(SAMPLE_NOTE,) if self.project.is_sample else (),
-            ),
+            display_inputs=given.model_copy(update={"files": files, "notes": notes}),
             behind=tuple(dict.fromkeys(behind)),
         )
 
@@ -410,7 +434,7 @@ class Study(ABC, Generic[S]):
 
         Models of other kinds are ignored.
         """
-        seen: list[str] = []
+        seen: dict[str, str] = {}
         for name in names:
             if self.project.entry(name).kind != "predictions":
                 continue
@@ -427,14 +451,13 @@ class Study(ABC, Generic[S]):
                         where=f"{self.project.entry_file(name)}: {name}",
                         hint=f"correct the path (relative to {Path.cwd()})",
                     )
-                for other in seen:
-                    if filecmp.cmp(other, one.file, shallow=False):
-                        raise UserError(
-                            f"{one.file} is a copy of {other}",
-                            where=f"{where}: {name}",
-                            hint="give each run its own predictions",
-                        )
-                seen.append(one.file)
+                other = seen.setdefault(predictions_key(one.file), one.file)
+                if other != one.file:
+                    raise UserError(
+                        f"{one.file} has the same predictions as {other}",
+                        where=f"{where}: {name}",
+                        hint="give each run its own predictions",
+                    )
 
     def check_models(self, names: Collection[str], accepted: ModelKinds, *, where: str) -> None:
         """Raise a `UserError` if a model is unknown, of another kind, or invalid.

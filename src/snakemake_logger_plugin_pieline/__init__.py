@@ -5,10 +5,12 @@ rule is done. For a failed job, it prints the error message and the path of the 
 dry and verbose runs is Snakemake's own; a dry run also ends with a list of what changed.
 """
 
+import getpass
 import logging
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -41,6 +43,27 @@ from snakemake_logger_plugin_pieline.reasons import explain, summarize
 EVERY_S = 30.0
 """Seconds without a line after which a finished job is reported before its rule is done."""
 
+
+def _settle_user() -> None:
+    """Set a user name and a folder for caches, which an arbitrary UID in a container may lack.
+
+    Snakemake fails with a traceback without them. It also fails without HOME, but before it imports
+    this plugin.
+    """
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):
+        os.environ["USER"] = f"uid{os.getuid()}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=cache):
+            pass
+    except OSError:
+        os.environ["XDG_CACHE_HOME"] = str(Path(".snakemake", "cache").absolute())
+
+
+_settle_user()
 _NOISE = re.compile(
     r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
     r"|Using shell: |Conda environments: ignored|Group jobs: inactive"
@@ -88,7 +111,13 @@ def _parse_config(entries: list[str] | None) -> dict[str, Any]:
         if sum(map(given.count, names)) > 1:
             raise _user_error(f"{names[0]} is given twice; write all its values after one")
     for entry in entries or []:
-        key, _, value = entry.partition("=")
+        key, equals, value = entry.partition("=")
+        section, *fields = key.split(".")
+        if not equals or not key.isidentifier():
+            nested = "".join(f"{{{field}: " for field in fields) + value + "}" * len(fields)
+            is_path = equals and section.isidentifier()
+            hint = f"write '{section}={nested}'" if is_path else "write name=value"
+            raise _user_error(f"--config: {entry} does not set a setting; {hint}")
         with suppress(YAMLError):  # reported by Snakemake
             _check_keys(f"--config: {key}", compose(value, Loader=SafeLoader))
         if re.fullmatch(r"[-+]?(0[\d_]+|\d+_[\d_]+)", value.strip()):
@@ -225,7 +254,9 @@ class LogHandler(LogHandlerBase):
     def _on_job_error(self, record: Any) -> None:
         # Snakemake may append a note in parentheses to the path of a log.
         logs = [path.split(" (")[0] for path in record.log]
-        lines = [f"{record.rule_name} failed: {_last_words(logs) or self._ended or 'no message'}"]
+        words = _last_words(logs)
+        message = words.removeprefix("error: ") or self._ended or "no message"
+        lines = [f"{record.rule_name} failed: {message}"]
         lines += [f"    {line}" for line in (record.rule_msg or "").splitlines()]
         lines += [f"    {key}: {value}" for key, value in record.aux.items()]
         lines += [f"    log: {path}" for path in logs]
@@ -233,6 +264,9 @@ class LogHandler(LogHandlerBase):
         for path in logs if self.common_settings.show_failed_logs else []:
             with suppress(OSError):
                 lines += Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        # A job on this machine has printed its error itself.
+        if words.startswith("error: ") and "external_jobid" not in record.aux:
+            lines[0] = f"{record.rule_name} failed"
         self._print("\n".join(lines), "red")
 
     def _on_group_error(self, record: Any) -> None:
@@ -316,5 +350,5 @@ def _last_words(logs: list[str]) -> str:
         with suppress(OSError):
             lines = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")
             if written := [line for line in lines if line.strip()]:
-                return written[-1].strip().removeprefix("error: ")
+                return written[-1].strip()
     return ""

@@ -1,6 +1,5 @@
 """Archives of runs: export, verification, extraction and matching with a configuration."""
 
-import csv
 import json
 import random
 import shutil
@@ -27,6 +26,7 @@ from pieline.config import layered, load_config, load_studies
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, sha256_of, write_json, write_text
+from pieline.core.measures import Measure
 from pieline.core.packing import pack, unpack
 from pieline.core.sidecars import Digests, check_made, sidecar_of, write_sidecar
 from pieline.core.upstream import UpstreamFile
@@ -34,8 +34,9 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import read_answers, record
 from pieline.models.registry import load_registry
-from pieline.reporting.printed import compare, write_comparisons
-from pieline.results.cells import read_cells
+from pieline.reporting.inputs import DisplayInputs, PlannedRun
+from pieline.reporting.numbers import numbers_for
+from pieline.reporting.ours import OurNumbers
 from pieline.reuse import extractions
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
@@ -469,18 +470,17 @@ def test_released_must_match_the_digests(folder: Path) -> None:
         extract("a.tar.zst", files, {}, wrong)
 
 
-def test_a_table_names_the_archive_of_each_row(tmp_path: Path) -> None:
-    rows = [
-        ({"model": model}, compare(1.0, 1.0, obstacles=[]), [f"{model}.json"])
-        for model in ("ours", "theirs")
-    ]
-    path = tmp_path / "table.csv"
-    write_comparisons(path, rows, decimals=2, archived={"theirs.json": "grid"})
-    ours, theirs = csv.DictReader(path.read_text().splitlines())
-    assert (ours["archive"], theirs["archive"]) == ("", "grid")
-    assert [cell.keys for cell in read_cells([path])] == [{"model": "ours"}, {"model": "theirs"}]
-    write_comparisons(path, rows, decimals=2)
-    assert "archive" not in path.read_text()
+def test_numbers_state_the_archive_of_their_predictions() -> None:
+    numbers = OurNumbers("jam")
+    score = Measure[float]("score", lambda value: value)
+    for model in ("mine", "theirs"):
+        numbers.add({"model": model}, [score], 1.0, files=[f"{model}.json"])
+    runs = (
+        PlannedRun(keys={"model": "mine"}, metrics="mine.json"),
+        PlannedRun(keys={"model": "theirs"}, metrics="theirs.json", origin="archive grid"),
+    )
+    frame = numbers_for(DisplayInputs(study="jam", runs=runs), numbers.frame())
+    assert frame[["model", "origin"]].values.tolist() == [["mine", ""], ["theirs", "archive grid"]]
 
 
 def test_inputs_have_the_same_names_in_every_working_directory() -> None:

@@ -2,12 +2,9 @@
 
 from typing import NamedTuple
 
-from support import ROOT
-
+from pieline.reporting.published import PrintedTable
 from pieline.results.claims.claim import Claim
-from pieline.results.claims.tables import PrintedNumbers, PrintedTable
-
-PUBLISHED = ROOT / "published"
+from pieline.results.claims.tables import PrintedNumbers
 
 
 class Ledger(NamedTuple):

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from claims_cases import PUBLISHED, Ledger
+from claims_cases import Ledger
+from frame_cases import PUBLISHED, numbers_of_run, our_number, table_of
 from scipy.stats import spearmanr
 from support import ROOT
 
 from pieline.core.errors import UserError
-from pieline.reporting.printed import compare, write_comparisons
-from pieline.results.cells import ComparedCell, missing, read_cells
+from pieline.reporting.numbers import Number
+from pieline.reporting.published import Place
 from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.judgement import (
     judge_claims,
@@ -23,12 +24,7 @@ from pieline.results.claims.judgement import (
     judge_on_printed,
     write_claims,
 )
-from pieline.results.claims.tables import (
-    OurNumbers,
-    PrintedNumbers,
-    match_cells,
-    select,
-)
+from pieline.results.claims.tables import PrintedNumbers, select
 
 CONTRADICTIONS = {
     # Contradictions that were known before the claims were collected.
@@ -70,20 +66,25 @@ CONTRADICTIONS = {
 }
 
 
+def claim_of(ledger: Ledger, name: str) -> Claim:
+    (claim,) = (each for each in ledger.claims if each.id == name)
+    return claim
+
+
 def test_the_printed_numbers_contradict_exactly_these_claims(ledger: Ledger) -> None:
-    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, {})
+    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, [])
     verdicts = {claim.id: claim.printed.verdict for claim in judged}
     assert set(verdicts.values()) == {"holds", "fails"}
     assert {name for name, verdict in verdicts.items() if verdict == "fails"} == CONTRADICTIONS
 
 
 def test_rows_that_a_table_does_not_show_are_missing_with_the_reason(ledger: Ledger) -> None:
-    (claim,) = (each for each in ledger.claims if each.id == "idiots-vicuna-is-most-accurate")
-    ours: OurNumbers = {"idiots_table1": {}}
-    reasons = {"idiots_detection": "not in this configuration"}
-    finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours, reasons)
-    assert finding.verdict == "not run"
-    assert finding.reason.startswith("3 of 3 numbers missing: not in this configuration (3: ")
+    claim = claim_of(ledger, "idiots-vicuna-is-most-accurate")
+    numbers = numbers_of_run(absent={"idiots_detection": "not in this configuration"})
+    (judged,) = judge_claims([claim], ledger.catalogue, ledger.printed, numbers)
+    assert judged.ours.verdict == "not run"
+    assert judged.ours.reason.startswith("3 of 3 numbers missing: not in this configuration (3: ")
+    assert judged.our_files == ["idiots_detection"]
 
 
 def test_each_contradiction_is_explained(ledger: Ledger) -> None:
@@ -102,7 +103,7 @@ def test_size_and_score_by_rank_are_judged_as_scipy_does(
     test = spearmanr(sizes, table[column])
     assert len(table) == 24
     name = f"idiolink-size-does-not-rank-{mode}-{metric}".replace("_", "-")
-    claim = next(claim for claim in ledger.claims if claim.id == name)
+    claim = claim_of(ledger, name)
     finding = judge_on_printed(claim, ledger.catalogue, ledger.printed)
     assert finding.found == f"{f'{test.statistic:.4f}'.rstrip('0')} against 0.404"
     significant = test.pvalue < 0.05 and test.statistic > 0
@@ -135,11 +136,11 @@ def test_size_and_score_by_rank_are_judged_as_scipy_does(
     ],
 )
 def test_known_results(ledger: Ledger, name: str, summary: str) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == name)
+    claim = claim_of(ledger, name)
     assert summary in judge_on_printed(claim, ledger.catalogue, ledger.printed).found
 
 
-CellName = tuple[str, tuple[str, ...], str]
+Ours = dict[Place, Number]
 
 
 def claim_ids() -> list[str]:
@@ -158,33 +159,27 @@ RESTATING = {
 """Claims that no measured number affects."""
 
 
-def our_cell(value: float, comparable: bool, reason: str) -> ComparedCell:
-    """Return a cell with a number of ours."""
-    return missing(reason).model_copy(update={"ours": str(value), "comparable": comparable})
-
-
-def as_ours(printed: PrintedNumbers, *, comparable: bool = True) -> OurNumbers:
-    """Return a run that reproduces every printed cell."""
-    reason = "" if comparable else "sample data"
+def as_ours(printed: PrintedNumbers, verdict: str = "reproduced", reason: str = "") -> Ours:
+    """Return a run that has every printed number."""
     return {
-        table: {
-            (row, column): our_cell(number, comparable, reason)
-            for row, numbers in rows.items()
-            for column, number in numbers.items()
-        }
+        place: our_number(value, verdict, reason=reason, printed_at=(place,))
         for table, rows in printed.items()
+        for row, numbers in rows.items()
+        for column, value in numbers.items()
+        for place in [Place(table, row, column)]
     }
 
 
 def test_a_run_that_reproduces_everything_gets_the_same_verdicts(ledger: Ledger) -> None:
-    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, as_ours(ledger.printed))
+    ours = as_ours(ledger.printed).values()
+    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, ours)
     assert {claim.id for claim in judged if claim.restates} == RESTATING
     assert all(
         claim.ours.verdict == claim.printed.verdict for claim in judged if not claim.restates
     )
 
 
-def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
+def replacements(claim: Claim, ledger: Ledger) -> Iterator[Ours]:
     """Yield runs whose numbers differ from the printed ones.
 
     First, all numbers of the claim are the same constant. Then each of them is a constant, random,
@@ -199,7 +194,7 @@ def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
     sources = [*selected, "random", 0.0, 1.0, 2.0, 3.0, 9.0, 100.0]
     drawn = ({name: dice.choice(sources) for name in selected} for _ in range(1000))
     for chosen in (dict.fromkeys(selected, 0.0), dict.fromkeys(selected, 1.0), *drawn):
-        ours: OurNumbers = {number.table: {} for number in claim.numbers.values()}
+        ours: Ours = {}
         for name, number in claim.numbers.items():
             source = chosen[name]
             for label, (row, _) in selected[name].items():
@@ -210,7 +205,7 @@ def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
                 else:
                     values = selected[source]
                     _, value = values.get(label) or next(iter(values.values()))
-                ours[number.table][row, number.column] = our_cell(value, True, "")
+                ours[Place(number.table, row, number.column)] = our_number(value)
         yield ours
 
 
@@ -218,7 +213,7 @@ def replacements(claim: Claim, ledger: Ledger) -> Iterator[OurNumbers]:
 def test_our_numbers_can_change_every_verdict_unless_the_claim_restates_the_print(
     ledger: Ledger, name: str
 ) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == name)
+    claim = claim_of(ledger, name)
     verdicts = set()
     for ours in chain([as_ours(ledger.printed)], replacements(claim, ledger)):
         verdicts.add(judge_on_ours(claim, ledger.catalogue, ledger.printed, ours).verdict)
@@ -244,27 +239,45 @@ def test_a_stated_number_is_not_replaced_by_ours(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("losses", [("paper", "released"), ("released", "paper")])
 def test_claims_on_table_5_prefer_the_released_loss(
-    ledger: Ledger, losses: tuple[str, str], tmp_path: Path
+    ledger: Ledger, losses: tuple[str, str]
 ) -> None:
-    path = tmp_path / "idiolink_finetuned.csv"
     scores = {"paper": 35.97, "released": 43.01}
+    keys = {"train_mode": "sentence", "model": "sbert", "composition": "full"}
+    keys |= {"measure": "r_precision"}
     rows = [
-        (
-            {"train_mode": "sentence", "loss": loss, "model": "sbert", "query_mode": mode,
-             "metric": "r_precision"},
-            compare(scores[loss], 42.14, obstacles=[]),
-            (),
-        )
+        keys | {"loss": loss, "query_mode": mode, "ours": scores[loss]}
         for loss in losses
         for mode in ("sentence", "span")
         if (loss, mode) != ("released", "span")
-    ]  # fmt: skip
-    write_comparisons(path, rows, decimals=2)
+    ]
     names = {"sbert": "sentence-transformers/all-MiniLM-L6-v2"}
-    cells = read_cells([path])
-    ours = match_cells(cells, ledger.catalogue, ledger.printed, names)["idiolink_table5"]
-    values = {row[2]: cell.value for (row, _), cell in ours.items()}
-    assert values == {"sentence": 43.01, "span": 35.97}
+    numbers = numbers_of_run(table_of("idiolink_finetuned", *rows), names=names)
+    of_model = [each for each in numbers if each.model == "sbert" and each.ours is not None]
+    assert sorted((each.query_mode, each.loss, each.counts) for each in of_model) == [
+        ("sentence", "paper", False),
+        ("sentence", "released", True),
+        ("span", "paper", True),
+    ]
+    claim = Claim.model_validate(
+        {
+            **{"id": "x", "paper": "idiolink", "section": "5", "says": "Something."},
+            "formula": "trained > 0",
+            "numbers": {
+                "trained": {
+                    "table": "idiolink_table5",
+                    "column": "r_precision_pct",
+                    "where": {
+                        "train_mode": "sentence",
+                        "model": names["sbert"],
+                        "query_mode": "sentence",
+                    },
+                }
+            },
+        }
+    )
+    (judged,) = judge_claims([claim], ledger.catalogue, ledger.printed, numbers)
+    assert judged.ours.found == "43.01 against 0"
+    assert judged.our_files == ["idiolink_finetuned"]
 
 
 @pytest.mark.parametrize(
@@ -272,22 +285,22 @@ def test_claims_on_table_5_prefer_the_released_loss(
     [
         (
             "idiolink-bm25-span-lowers-ndcg",
-            ("idiolink_bm25", ("span",), "ndcg_at_10_pct"),
-            our_cell(99.0, True, ""),
+            Place("idiolink_bm25", ("span",), "ndcg_at_10_pct"),
+            our_number(99.0),
             *("fails", "99 against 59.07", ""),
         ),
         (
             "idiolink-span-gain-ndcg",
-            ("idiolink_table2", ("GritLM/GritLM-7B", "span"), "ndcg_at_10_pct"),
-            missing("not run: no GPU"),
+            Place("idiolink_table2", ("GritLM/GritLM-7B", "span"), "ndcg_at_10_pct"),
+            our_number(None, "not run", reason="no GPU"),
             *("not run", ""),
-            "1 of 48 numbers missing: not run: no GPU (1: GritLM/GritLM-7B / span)",
+            "1 of 48 numbers missing: no GPU (1: GritLM/GritLM-7B / span)",
         ),
         # A division by zero.
         (
             "jam-adversarial-context-confuses-more",
-            ("text_numbers", ("jam.neutral_confused",), "value"),
-            our_cell(0.0, True, ""),
+            Place("text_numbers", ("jam.neutral_confused",), "value"),
+            our_number(0.0),
             *("fails", "undefined: ", ""),
         ),
     ],
@@ -295,28 +308,31 @@ def test_claims_on_table_5_prefer_the_released_loss(
 def test_our_numbers_replace_the_printed_ones(
     ledger: Ledger,
     name: str,
-    place: CellName,
-    ours: ComparedCell,
+    place: Place,
+    ours: Number,
     verdict: str,
     statement: str,
     reason: str,
 ) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == name)
-    numbers = as_ours(ledger.printed)
-    table, row, column = place
-    numbers[table][row, column] = ours
+    numbers = as_ours(ledger.printed) | {place: ours}
+    claim = claim_of(ledger, name)
     finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, numbers)
     assert (finding.verdict, finding.reason) == (verdict, reason)
     assert finding.found.startswith(statement)
 
 
 def test_missing_numbers_are_summarized_by_reason(ledger: Ledger) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == "idiolink-span-gain-ndcg")
+    claim = claim_of(ledger, "idiolink-span-gain-ndcg")
     numbers = as_ours(ledger.printed)
-    rows = [row for row, column in numbers["idiolink_table2"] if column == "ndcg_at_10_pct"]
-    spans = [row for row in rows if row[1] == "span"]
+    spans = [
+        place.row
+        for place in numbers
+        if (place.file, place.column) == ("idiolink_table2", "ndcg_at_10_pct")
+        and place.row[1] == "span"
+    ]
     for row, reason in zip(spans, "zzaammm", strict=False):
-        numbers["idiolink_table2"][row, "ndcg_at_10_pct"] = missing(reason)
+        place = Place("idiolink_table2", row, "ndcg_at_10_pct")
+        numbers[place] = our_number(None, "not run", reason=reason)
     reason = judge_on_ours(claim, ledger.catalogue, ledger.printed, numbers).reason
     names = [" / ".join(row) for row in spans]
     assert reason == (
@@ -326,51 +342,34 @@ def test_missing_numbers_are_summarized_by_reason(ledger: Ledger) -> None:
 
 
 def test_results_on_sample_data_are_reported_as_not_comparable(ledger: Ledger) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == "idiolink-bm25-span-lowers-ndcg")
-    ours = as_ours(ledger.printed, comparable=False)
+    claim = claim_of(ledger, "idiolink-bm25-span-lowers-ndcg")
+    ours = as_ours(ledger.printed, "not comparable", "sample data")
     finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, ours)
     assert finding.verdict == "not comparable"
     assert finding.found == "holds: 49.87 against 59.07"
     assert finding.reason == "sample data"
 
 
-def test_a_table_missing_in_the_run(ledger: Ledger) -> None:
-    claim = next(claim for claim in ledger.claims if claim.id == "idiots-consistency-order")
+def test_a_number_missing_in_the_run(ledger: Ledger) -> None:
+    claim = claim_of(ledger, "idiots-consistency-order")
     finding = judge_on_ours(claim, ledger.catalogue, ledger.printed, {})
     assert finding.verdict == "not run"
-    assert "this run made no idiots_consistency.csv" in finding.reason
+    assert "this run has no such number" in finding.reason
 
 
-def test_our_cells_are_read_from_the_csv_of_a_run(ledger: Ledger, tmp_path: Path) -> None:
-    path = tmp_path / "idiolink_zero_shot.csv"
-    key = {"model": "sbert", "query_mode": "span", "metric": "ndcg_at_10"}
-    write_comparisons(path, [(key, compare(58.86, 58.86, obstacles=[]), ())], decimals=2)
-    names = {"sbert": "sentence-transformers/all-MiniLM-L6-v2"}
-    ours = match_cells(read_cells([path]), ledger.catalogue, ledger.printed, names)
-    row = ("sentence-transformers/all-MiniLM-L6-v2", "span")
-    ((table, cells),) = ours.items()
-    (((place, cell),)) = cells.items()
-    assert (table, place) == ("idiolink_table2", (row, "ndcg_at_10_pct"))
-    assert (cell.value, cell.comparable, cell.reason, cell.verdict) == (
-        *(58.86, True, "", "reproduced"),
-    )
-
-
-def test_a_run_with_another_setting_is_ignored(ledger: Ledger, tmp_path: Path) -> None:
-    path = tmp_path / "idiots_detection.csv"
-    key = {"model": "vicuna-7b", "setting": "zero_shot_schema", "seed": "0", "metric": "recall"}
-    write_comparisons(path, [(key, compare(1.0, 0.9, obstacles=[]), ())], decimals=3)
-    ours = match_cells(
-        read_cells([path]), ledger.catalogue, ledger.printed, {"vicuna-7b": "Vicuna-7b"}
-    )
-    assert ours == {"idiots_table1": {}}
+def test_a_run_with_another_setting_is_ignored(ledger: Ledger) -> None:
+    row = {"model": "vicuna-7b", "setting": "zero_shot_schema", "measure": "recall", "ours": 1.0}
+    table, names = table_of("idiots_detection", row), {"vicuna-7b": "Vicuna-7b"}
+    (number,) = (each for each in numbers_of_run(table, names=names) if each.ours)
+    assert (number.printed, number.printed_at, number.counts) == (None, (), False)
 
 
 # Files -------------------------------------------------------------------------------------------
 
 
 def test_files(ledger: Ledger, tmp_path: Path) -> None:
-    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, as_ours(ledger.printed))
+    ours = as_ours(ledger.printed).values()
+    judged = judge_claims(ledger.claims, ledger.catalogue, ledger.printed, ours)
     files = {name: tmp_path / f"claims.{name}" for name in ("json", "csv", "tex")}
     papers = {"jam": "ID10M-JAM", "idiots": "IdioTS", "idiolink": "IdioLink"}
     template = ROOT / "templates/claims.tex.jinja"
@@ -384,15 +383,15 @@ def test_files(ledger: Ledger, tmp_path: Path) -> None:
     written = json.loads(files["json"].read_text(encoding="utf-8"))
     assert len(written["claims"]) == len(ledger.claims)
     # Claims that restate a printed statement are not counted, and our readings are counted apart.
-    ours = {claim.id for claim in ledger.claims if claim.reading == "ours"}
+    readings = {claim.id for claim in ledger.claims if claim.reading == "ours"}
     for counts in written["counts"].values():
         assert set(counts) == {"holds", "fails"}
-        assert sum(counts.values()) == len(ledger.claims) - len(RESTATING) - len(ours)
+        assert sum(counts.values()) == len(ledger.claims) - len(RESTATING | readings)
     for counts in written["our_readings"].values():
-        assert sum(counts.values()) == len(ours) == 18
-    assert {row["id"] for row in rows if row["reading"] == "ours"} == ours
-    assert ours >= {claim.id for claim in ledger.claims if claim.formula.startswith("spearman")}
-    assert ours >= {claim.id for claim in ledger.claims if "does not say so" in claim.remark}
+        assert sum(counts.values()) == len(readings - RESTATING) == 26
+    assert {row["id"] for row in rows if row["reading"] == "ours"} == readings
+    assert readings >= {claim.id for claim in ledger.claims if claim.formula.startswith("spearman")}
+    assert readings >= {claim.id for claim in ledger.claims if "does not say so" in claim.remark}
     tex = files["tex"].read_text(encoding="utf-8")
     assert tex.count(r"\textbf{fails}") == len(CONTRADICTIONS)
     with pytest.raises(UserError, match="unknown paper 'jam'"):
@@ -456,6 +455,6 @@ def test_an_invalid_selection_is_a_one_line_error(
     numbers = {"a": right, "b": right | selection}
     claim = Claim.model_validate(fields | {"formula": "a >= b", "numbers": numbers})
     with pytest.raises(UserError) as raised:
-        judge_claims([claim], ledger.catalogue, ledger.printed, {})
+        judge_claims([claim], ledger.catalogue, ledger.printed, [])
     assert str(raised.value).startswith(f"claim x: {problem}")
     assert "\n" not in str(raised.value)

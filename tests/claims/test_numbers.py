@@ -1,90 +1,94 @@
 """The verdict on every number that the papers print, and which numbers count."""
 
+import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from claims_cases import PUBLISHED, Ledger
+from frame_cases import numbers_of_run, our_number, table_of
 from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
 from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
-from pieline.reporting.printed import (
-    Comparison,
-    compare,
-    write_comparisons,
+from pieline.reporting.numbers import (
+    Number,
+    frame_of,
+    read_numbers,
+    write_numbers,
+    write_parquet,
 )
 from pieline.results import run_models
-from pieline.results.cells import ComparedCell, missing, read_cells
-from pieline.results.claims.tables import match_cells
 from pieline.results.numbers import (
     NO_NUMBER,
-    PrintedNumber,
-    account_for,
+    NOWHERE,
+    UNKNOWN_WAY,
+    counted,
     in_words,
-    read_numbers,
     run_options,
     summarize,
-    write_numbers,
 )
 from pieline.results.run_report import RunReport
-from pieline.results.run_results import RunResults, ShownStudy
+from pieline.results.run_results import RunResults, ShownStudy, scores_of_others
 
 METRICS = "results/metrics/jam/english/gpt/zero_shot/seed-42.json"
-
-
-def account(ledger: Ledger, *files: Path, **settings: Any) -> list[PrintedNumber]:
-    ours = match_cells(read_cells(files), ledger.catalogue, ledger.printed, {"gpt": "GPT-4o mini"})
-    absent, models = {"jam_usage": "no time"}, {"GPT-4o mini": "a key"}
-    return account_for(PUBLISHED, ledger.catalogue, ours, absent=absent, models=models, **settings)
+MODELS = {"gpt": "GPT-4o mini"}
+REQUIRED = {"absent": {"jam_usage": "no time"}, "models": {"gpt": "a key"}}
+KEYS = {"setting": "zero_shot", "model": "gpt", "language": "english"}
 
 
 @pytest.fixture
-def one_table(tmp_path: Path, ledger: Ledger) -> list[PrintedNumber]:
-    """Return the verdicts if one table was made, which has cells with all verdicts except one."""
-    key = {"setting": "zero_shot", "model": "gpt", "language": "english"}
-    cells = {
-        "success": compare(471.0, 471.0, obstacles=[]),
-        "success_std": compare(9.0, 8.0, obstacles=[], ranges={"drawn so": (8.5, 9.5)}),
-        "negative_drift": compare(1.0, 5.0, obstacles=[]),
-        "negative_drift_pct_std": compare(1.0, 1.0, obstacles=["sample data", "other prompt"]),
-    }
-    path = tmp_path / "jam_drift.csv"
-    rows = [(key | {"metric": name}, cell, (METRICS,)) for name, cell in cells.items()]
-    rows.append((key | {"language": "german", "metric": "success"}, unasked(), ()))
-    write_comparisons(path, rows, decimals=2, mark="Mark.")
-    return account(ledger, path, mark="Mark.", options=["--configfile", "config/a b.yaml"])
+def one_table() -> list[Number]:
+    """Return the numbers of a run with one table, which has all verdicts."""
+    made = KEYS | {"files": [METRICS]}
+    drift = table_of(
+        "jam_drift",
+        made | {"measure": "success", "ours": 471.0},
+        made | {"measure": "success_std", "ours": 9.0, "ranges": {"drawn so": (8.5, 9.5)}},
+        made | {"measure": "negative_drift", "ours": 1.0},
+        made
+        | {
+            "measure": "negative_drift_std",
+            "ours": 1.0,
+            "obstacles": ["sample data", "other prompt"],
+        },
+        KEYS | {"language": "german", "measure": "success", "ours": None, "not_run": "no key"},
+        otherwise="not asked",
+    )
+    return numbers_of_run(drift, names=MODELS, **REQUIRED)
 
 
-def unasked() -> Comparison:
-    return compare(None, 333.0, obstacles=["not run: no key"])
+def in_drift(number: Number) -> bool:
+    return number.tables[:1] == ("jam_drift",)
 
 
-def test_a_number_has_the_command_that_computes_it(one_table: list[PrintedNumber]) -> None:
+def test_a_number_has_the_command_that_computes_it(one_table: list[Number]) -> None:
     """Of compared numbers, the run's; of others, the full grid's; without a table, none."""
     start, grid = "snakemake --cores all --configfile", "config/paper.yaml -- paper_tables"
     commands = {
         number.command
         for number in one_table
-        if number.file == "jam_drift" and number.verdict == "reproduced"
+        if in_drift(number) and number.verdict == "reproduced"
     }
     assert commands == {f"{start} 'config/a b.yaml' -- {METRICS}"}
-    others = [number for number in one_table if number.verdict == "not run"]
-    assert {number.command for number in others if number.file == "jam_usage"} == {
+    others = [number for number in counted(one_table) if number.verdict == "not run"]
+    assert {number.command for number in others if number.tables[:1] == ("jam_usage",)} == {
         f"{start} {grid}/jam_usage.tex"
     }
-    assert all(number.command for number in one_table if number.file)
-    assert not any(number.command for number in one_table if not number.file)
+    assert all(number.command for number in others if number.tables)
+    assert not any(number.command for number in others if not number.tables)
 
 
-def test_all_printed_numbers_are_counted_once(ledger: Ledger) -> None:
+def test_all_printed_numbers_are_counted_once() -> None:
     """Numbers that describe a model, or repeat a table in the text, are not counted."""
-    numbers = account(ledger)
-    counts = Counter((number.paper, number.place.split()[0], number.kind) for number in numbers)
+    numbers = numbers_of_run()
+    places = ((number.study, number.place.split()[0], number.kind) for number in counted(numbers))
+    counts = Counter(places)
     assert counts == {
         # Tables 3, 5 and 6; 2; 4.
         ("jam", "Table", "score"): 112 + 224 + 168,
@@ -107,8 +111,8 @@ def test_all_printed_numbers_are_counted_once(ledger: Ledger) -> None:
     assert summarize([]) == NO_NUMBER
 
 
-def test_a_repeated_number_has_one_verdict_and_all_places(ledger: Ledger) -> None:
-    numbers = {(number.paper, number.what): number for number in account(ledger)}
+def test_a_repeated_number_has_one_verdict_and_all_places() -> None:
+    numbers = {(each.study, in_words(each, {})): each for each in counted(numbers_of_run())}
     merged = {
         ("jam", "GPT-4o mini, zero-shot, English, success count"): ("Table 3", ("Table 5",)),
         ("jam", "GPT-4o mini, zero-shot, English, deviation of success count"): (
@@ -117,52 +121,77 @@ def test_a_repeated_number_has_one_verdict_and_all_places(ledger: Ledger) -> Non
         ),
         ("idiots", "Idiomatic sentences"): ("Section 3.4", ("Table 2",)),
         ("idiots", "Distractor sentences"): ("Section 3.4", ("Table 3",)),
-        ("idiolink", "sentence mode, k1"): ("Appendix E", ("Appendix E",)),
-        ("idiolink", "sentence mode, b"): ("Appendix E", ("Appendix E",)),
+        ("idiolink", "bm25, sentence mode, k1"): ("Appendix E", ("Appendix E",)),
+        ("idiolink", "bm25, sentence mode, b"): ("Appendix E", ("Appendix E",)),
         ("jam", "GPT-4o mini, zero-shot, English, negative drift"): ("Table 3", ()),
     }
     assert {key: (numbers[key].place, numbers[key].also_in) for key in merged} == merged
-    assert ("idiolink", "span mode, k1") not in numbers
+    assert ("idiolink", "bm25, span mode, k1") not in numbers
 
 
-def test_verdicts_of_printed_numbers(one_table: list[PrintedNumber]) -> None:
+def test_verdicts_of_printed_numbers(one_table: list[Number]) -> None:
     verdicts = {
-        number.what: (number.verdict, number.ours, number.reason, number.needs)
+        (number.language, number.measure): (number.verdict, number.shown, number.reason)
         for number in one_table
-        if number.file == "jam_drift" and "GPT-4o mini, zero-shot, " in number.what
+        if in_drift(number) and (number.model, number.setting) == ("gpt", "zero_shot")
     }
-    needs = ("the released hard variants of ID10M-JAM (public)", "a key")
-    row = "GPT-4o mini, zero-shot, English, "
-    assert verdicts[f"{row}success count"] == ("reproduced", "471", "", ())
-    assert verdicts[f"{row}deviation of success count"] == ("within sampling range", "9", "", ())
-    assert verdicts[f"{row}negative drift"] == ("not reproduced", "1", "", ())
-    assert verdicts[f"{row}deviation of negative drift"] == (
-        "not comparable",
-        "1",
-        "sample data",
-        needs,
-    )
-    german = verdicts["GPT-4o mini, zero-shot, German, success count"]
-    assert german == ("not run", "", "no key", needs)
+    assert verdicts == {
+        ("english", "success"): ("reproduced", "471.00", ""),
+        ("english", "success_std"): ("within sampling range", "9.00", ""),
+        ("english", "negative_drift"): ("not reproduced", "1.00", ""),
+        ("english", "negative_drift_std"): (
+            *("not comparable", "1.00"),
+            "sample data; other prompt",
+        ),
+        ("german", "success"): ("not run", "", "no key"),
+        ("german", "success_std"): ("not run", "", "not asked"),
+        ("german", "negative_drift"): ("not run", "", "not asked"),
+        ("german", "negative_drift_std"): ("not run", "", "not asked"),
+    }
     assert summarize(one_table) == (
         "989 printed numbers: 1 reproduced (1 score), 1 within sampling range,"
         " 1 not reproduced, 1 not comparable, 985 not run"
     )
 
 
-def test_reasons_and_requirements_of_missing_numbers(one_table: list[PrintedNumber]) -> None:
-    by_place = {(number.paper, number.place): number for number in one_table}
+def test_reasons_and_requirements_of_missing_numbers(one_table: list[Number]) -> None:
+    needs = ("the released hard variants of ID10M-JAM (public)", "a key")
+    for number in one_table:
+        if in_drift(number) and number.model == "gpt":
+            is_compared = number.language == "english" and number.ours and not number.reason
+            assert number.needs == (() if is_compared else needs)
+    by_place = {(number.study, number.place): number for number in one_table}
     assert by_place["jam", "Table 5"].reason == "no time"
     hours = next(number for number in one_table if "M4 Pro" in number.what)
-    assert (hours.reason, hours.needs) == (
-        "nothing in this project computes it",
-        ("a way to compute them, which this project does not have",),
-    )
+    assert (hours.reason, hours.needs) == (NOWHERE, (UNKNOWN_WAY,))
+    sample = numbers_of_run(general="real data")
+    assert all(number.needs[0] == "real data" for number in counted(sample) if number.tables)
 
 
-def test_numbers_are_written_and_read(one_table: list[PrintedNumber], tmp_path: Path) -> None:
-    path = tmp_path / "printed_numbers.csv"
-    write_numbers(path, one_table)
+def test_a_number_of_several_tables_is_one_row() -> None:
+    """The table that has its record provides the value."""
+    row = KEYS | {"measure": "success"}
+    missing = table_of("jam_usage", row | {"ours": None, "not_run": "no key"})
+    made = table_of("jam_drift", row | {"ours": 471.0, "files": [METRICS]})
+    for tables in ((missing, made), (made, missing)):
+        numbers = numbers_of_run(*tables, names=MODELS)
+        (number,) = (each for each in numbers if each.ours is not None)
+        assert (number.ours, number.verdict, number.files) == (471.0, "reproduced", (METRICS,))
+        assert {*number.tables} == {"jam_drift", "jam_usage"}
+        assert len(counted(numbers)) == 989
+
+
+def test_a_run_without_tables_or_printed_numbers_has_a_frame() -> None:
+    assert numbers_of_run(published={}) == []
+    own = table_of("jam_drift", KEYS | {"measure": "success", "ours": 1.0}, data="own")
+    (number,) = numbers_of_run(own, published={})
+    assert (number.printed, number.counts, number.verdict) == (None, False, "not comparable")
+    assert summarize([number]) == NO_NUMBER
+
+
+def test_numbers_are_written_and_read(one_table: list[Number], tmp_path: Path) -> None:
+    path = tmp_path / "numbers.csv"
+    write_numbers(path, frame_of(one_table))
     assert read_numbers(path) == one_table
     # Numbers within sampling range need no further run.
     command = [sys.executable, "tools/report_comparison.py", str(path), "--at-least"]
@@ -172,6 +201,27 @@ def test_numbers_are_written_and_read(one_table: list[PrintedNumber], tmp_path: 
         )
         assert (done.returncode, done.stdout.splitlines()[-1]) == (status, summarize(one_table))
     assert "  224 not compared: no time" in done.stdout
+
+
+EXAMPLES = re.compile(r"(?ms)^```python\n(.*?)^```$")
+
+
+def test_the_examples_of_the_frame_work(
+    one_table: list[Number], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("paper_tables").mkdir()
+    write_parquet("paper_tables/numbers.parquet", frame_of(one_table))
+    text = (ROOT / "docs/items.md").read_text(encoding="utf-8")
+    (example,) = (each for each in EXAMPLES.findall(text) if "numbers.parquet" in each)
+    names: dict[str, Any] = {"pd": pd}
+    exec(example, names)
+    assert names["verdicts"].to_dict() == {
+        **{"not run": 985, "reproduced": 1, "within sampling range": 1},
+        **{"not reproduced": 1, "not comparable": 1},
+    }
+    assert names["reasons"]["no time"] == 224
+    assert names["scores"].loc[("jam", "gpt"), "negative_drift"] == 1.0
 
 
 @pytest.fixture(scope="module")
@@ -190,25 +240,44 @@ def test_a_run_explains_missing_tables(released: RunReport) -> None:
     assert not {"jam_statistics", "idiolink_zero_shot", "idiots_detection"} & absent.keys()
 
 
-def test_requirements_of_a_model(released: RunReport, ledger: Ledger) -> None:
-    needs = run_models.needs(released.project.registry)
-    assert needs["GPT-4o"] == "the key OPENAI_API_KEY (the model ends on 2027-01-14)"
-    assert needs["DeepSeek-R1"] == "the key TOGETHER_API_KEY"
-    assert needs["Claude 4 Sonnet"].startswith("answers that were recorded before")
-    assert needs["facebook/contriever"] == needs["mBERT"] == "a GPU, and weights from the hub"
+def test_requirements_of_a_model() -> None:
+    registry = load_registry(ROOT / "models.yaml")
+    needs, names = run_models.needs(registry), run_models.names_by_printed(registry)
+    assert needs["gpt-4o"] == "the key OPENAI_API_KEY, until the model ends on 2027-01-14"
+    assert needs["deepseek-r1"] == "the key TOGETHER_API_KEY"
+    assert needs["claude-4-sonnet"].startswith("answers that were recorded before")
+    assert needs["contriever"] == (
+        "only time: about 11 minutes on a CPU, with 8 GB of memory and 0.4 GB of weights from the"
+        " hub"
+    )
+    assert needs["mbert"] == (
+        "about 2 hours per language on a GPU with 9 GB, and 0.7 GB of weights from the hub"
+    )
+    assert needs["e5-mistral"] == (
+        "about half an hour on a GPU with 17 GB, and 14 GB of weights from the hub"
+    )
+    # IdioTS's authors ran its models without a GPU.
+    assert needs["vicuna-7b"] == (
+        "a GPU with 20 GB, and 14 GB of weights from the hub; without a GPU, a GGUF file, not"
+        " compared"
+    )
     # The provider retired the model, but its weights are available.
-    assert needs["Llama 4 Scout"] == "a GPU, and weights from the hub"
-    printed = {number.model for number in account(ledger) if number.model}
-    assert printed <= needs.keys()
+    for name in names["Llama 4 Scout"]:
+        assert needs[name] == "4 GPUs with 275 GB, and 218 GB of weights from the hub"
+    printed = {number.model for number in numbers_of_run() if number.model}
+    assert printed - names.keys() == {"bm25"}
 
 
 def test_numbers_are_described_in_words() -> None:
-    keys = {"train_mode": "sentence", "model": "org/model", "query_mode": "instruction_span"}
-    labels = {"org/model": "SBERT"}
-    assert in_words(keys, "r_precision_pct_std", labels) == (
+    empty = {"what": "", "setting": "", "language": "", "scope": "", "seed": ""}
+    keys = {"train_mode": "sentence", "model": "base", "query_mode": "instruction_span"}
+    number = our_number(1.0, **empty, **keys, measure="r_precision_std")
+    assert in_words(number, {"base": "SBERT"}) == (
         "SBERT fine-tuned on sentences, instruction + span mode, deviation of R-Precision"
     )
-    assert in_words({"parameter": "learning_rate"}, "value", {}) == "learning rate"
+    parameter = our_number(1.0, **empty, model="", measure="learning_rate")
+    assert in_words(parameter, {}) == "learning rate"
+    assert in_words(replace(parameter, what="Texts."), {}) == "Texts."
 
 
 def test_the_options_of_a_run_name_no_place_outside_the_project(
@@ -238,11 +307,10 @@ def test_the_options_of_a_run_name_no_place_outside_the_project(
 
 
 def test_a_run_ends_with_the_scores_of_models_without_a_printed_row() -> None:
-    def scored(ours: str, table: str = "idiolink_zero_shot", **keys: str) -> ComparedCell:
-        known = {"model": "mine", "query_mode": "sentence", "metric": "r_precision"}
-        return missing("").model_copy(
-            update={"table": table, "keys": known | keys, "ours": ours},
-        )
+    def scored(ours: float | None, table: str = "idiolink_zero_shot", **keys: str) -> Number:
+        known = {"model": "mine", "query_mode": "sentence", "measure": "r_precision", "what": ""}
+        known |= dict.fromkeys(("setting", "language", "scope", "seed"), "")
+        return our_number(ours, decimals=2, tables=(table,), **known | keys)
 
     run = RunResults(
         studies=(
@@ -250,18 +318,18 @@ def test_a_run_ends_with_the_scores_of_models_without_a_printed_row() -> None:
             ShownStudy(name="idiolink", paper="IdioLink", main_table="idiolink_zero_shot"),
         ),
         others={"mine": "Mine", "unused": "Unused"},
-        cells=(
-            scored("41.00"),
-            scored("52.00", metric="ndcg_at_10"),
-            scored("43.00", query_mode="instruction_span", seed="42"),
-            scored("44.00", query_mode="instruction_sentence", seeds="42, 43"),
-            scored("7", metric="answers_unreadable"),
-            scored("1.00", model="sbert"),
-            scored("2.00", table="idiolink_pairs"),
-            scored("", query_mode="span"),
-        ),
     )
-    assert run.scores_of_others() == [
+    numbers = [
+        scored(41.0),
+        scored(52.0, measure="ndcg_at_10"),
+        scored(43.0, query_mode="instruction_span", seed="42"),
+        scored(44.0, query_mode="instruction_sentence"),
+        scored(7.0, measure="answers_unreadable"),
+        scored(1.0, model="sbert"),
+        scored(2.0, table="idiolink_pairs"),
+        scored(None, query_mode="span"),
+    ]
+    assert scores_of_others(run, numbers) == [
         "Mine, in paper_tables/idiolink_zero_shot.csv:",
         "  sentence mode: R-Precision 41.00, nDCG@10 52.00",
         "  instruction + span mode, seed 42: R-Precision 43.00",

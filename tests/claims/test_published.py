@@ -1,7 +1,13 @@
 """The printed numbers are well-formed, and the catalogue lists all of their files."""
 
+import re
+
 import pytest
-from claims_cases import PUBLISHED, Ledger
+from claims_cases import Ledger
+from frame_cases import PUBLISHED
+from support import ROOT
+
+from pieline.reporting.printed import read_printed
 
 
 def test_every_file_is_in_the_catalogue(ledger: Ledger) -> None:
@@ -15,9 +21,32 @@ def test_keys_identify_rows(ledger: Ledger) -> None:
         assert len(rows) == len(lines) - 1, name
 
 
+def test_our_measures_of_general_statements_are_marked(ledger: Ledger) -> None:
+    """claims.yaml defines `reading: ours`."""
+    for claim in ledger.claims:
+        is_measure = any(
+            word in f"{claim.says} {claim.formula}"
+            for word in ("(we ask", "kendall", "spearman", "a cent a call", "weighted by")
+        )
+        assert claim.reading == "ours" or not is_measure, claim.id
+
+
+def test_medians_and_gains_of_the_text_are_counted(ledger: Ledger) -> None:
+    """statistics.md states their number."""
+    computed = [
+        row
+        for row in read_printed(PUBLISHED / "text_numbers.csv")
+        if re.search(r"\.median_|_gain_", row["id"])
+    ]
+    assert {row["kind"] for row in computed} == {"score"}
+    text = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
+    assert f"The {len(computed)} medians and gains" in text
+
+
 ONLY_COUNTED = {
     *("jam.generation_api_calls", "jam.generation_api_cost", "jam.finetuning_hours"),
     *("jam.human_annotators", "jam.variant_annotators", "idiots.collaborators"),
+    *("jam.attention_pairs", "jam.attention_pies"),
     "idiolink.documents_per_pair",
     *(
         f"idiolink.{usage}_per_pair"

@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from construction_cases import loose
 from support import MIRROR, ROOT, needs_mirror
+from table_files import table_rows
 
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import read_comparisons
-from pieline.reporting.tables import write_table
+from pieline.reporting.printed import rounded
 from pieline.studies.idiolink.datasets.checks import CHECKS, names_pie, occurrences, run_checks
 from pieline.studies.idiolink.datasets.composition import DatasetChecks, check_dataset
 from pieline.studies.idiolink.datasets.loose import LooseText, read_loosely
+from pieline.studies.idiolink.originals.released_list import read_candidates
 from pieline.studies.idiolink.originals.splits import SPLITS
-from pieline.studies.idiolink.tables.dataset import dataset
+from pieline.studies.idiolink.tables.dataset import DATASET_TABLE
 
 SAMPLE = ROOT / "data/sample/idiolink"
 
@@ -131,13 +132,18 @@ def test_lenient_reading_keeps_invalid_values_but_rejects_other_files(tmp_path: 
 
 
 def table(checks: DatasetChecks, folder: Path) -> list[dict[str, str]]:
+    """Return the numbers of Table 1 and of the text."""
     write_json(folder / "checks.json", checks.model_dump())
-    printed = {"published": "idiolink_table1", "text_numbers": "text_numbers"}
-    paths = {name: str(ROOT / f"published/{file}.csv") for name, file in printed.items()}
-    inputs = DisplayInputs(metrics=(str(folder / "checks.json"),), files=paths)
-    files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
-    write_table("table", dataset(inputs), templates=ROOT / "templates", **files)
-    return read_comparisons(files["csv"])
+    names = ("tables.yaml", "schema.yaml", "idiolink_table1.csv", "text_numbers.csv")
+    files = {Path(name).stem: str(ROOT / "published" / name) for name in names}
+    inputs = DisplayInputs(
+        study="idiolink",
+        display=DATASET_TABLE.name,
+        metrics=(str(folder / "checks.json"),),
+        files=files,
+        data="released",
+    )
+    return table_rows(DATASET_TABLE, inputs, folder)
 
 
 def test_table_1_of_the_sample_is_never_comparable(tmp_path: Path) -> None:
@@ -145,12 +151,20 @@ def test_table_1_of_the_sample_is_never_comparable(tmp_path: Path) -> None:
         texts_of(SAMPLE), origin="released_format", sample=True, released=False, computed_from={}
     )
     rows = table(checks, tmp_path)
-    ours = {(row["split"], row["metric"]): row["ours"] for row in rows if not row["id"]}
-    assert len(ours) == 18
-    assert ours["test_gold", "pies"] == "2"
-    assert ours["test_silver", "documents"] == "120"
-    assert ours["total", "queries"] == "64"
-    assert {row["comparable"] for row in rows} == {"no"}
+    ours = {(row["scope"], row["measure"]): row["ours"] for row in rows}
+    assert len(ours) == 18 + 18
+    assert float(ours["test_gold", "pies"]) == 2
+    assert float(ours["test_silver", "documents"]) == 120
+    assert float(ours["total", "queries"]) == 64
+    # 16 + 160 + 64 + 0 texts; the gold PIEs of the sample have 80 + 16 of them.
+    texts = float(ours["total", "documents"]) + 64
+    assert float(ours["total", "silver_texts"]) == texts - 96
+    reasons = {row["measure"]: row["reason"] for row in rows}
+    for name in ("candidate_pies", "removed_pies"):
+        assert not ours["total", name]
+        assert reasons[name].startswith("there is no released list of candidate PIEs")
+    lacking = {"candidate_pies", "removed_pies"}
+    assert {row["verdict"] for row in rows if row["measure"] not in lacking} == {"not comparable"}
     assert "no basis for a scientific conclusion" in (tmp_path / "table.tex").read_text(
         encoding="utf-8"
     )
@@ -165,6 +179,7 @@ def released() -> DatasetChecks:
         sample=False,
         released=True,
         computed_from={},
+        candidates=read_candidates(MIRROR / "idiolink/MAGPIE_SOURCE_IDIOMS.csv"),
     )
 
 
@@ -173,15 +188,19 @@ def test_table_1_of_the_released_data_equals_every_printed_count(
     released: DatasetChecks, tmp_path: Path
 ) -> None:
     rows = table(released, tmp_path)
-    of_table = [row for row in rows if not row["id"]]
+    of_table = [row for row in rows if row["measure"] in {"pies", "queries", "documents"}]
     assert len(of_table) == 18
-    assert all(row["ours"] == row["printed"] for row in of_table)
-    assert {row["reproduced"] for row in of_table} == {"yes"}
-    assert {row["metrics"] for row in rows} == {str(tmp_path / "checks.json")}
+    assert all(float(row["ours"]) == float(row["printed"]) for row in of_table)
+    assert {row["verdict"] for row in of_table} == {"reproduced"}
+    assert {row["files"] for row in rows} == {str(tmp_path / "checks.json")}
     text = {
-        row["id"].removeprefix("idiolink."): (row["ours"], row["printed"], row["reproduced"])
+        row["measure"]: (
+            rounded(float(row["ours"]), int(row["decimals"])),
+            row["printed"],
+            "yes" if row["verdict"] == "reproduced" else "no",
+        )
         for row in rows
-        if row["id"]
+        if row not in of_table
     }
     assert text == {
         "domains": ("10", "10", "yes"),
@@ -197,6 +216,9 @@ def test_table_1_of_the_released_data_equals_every_printed_count(
         "simplification_per_pie": ("20.00", "20", "yes"),
         "sense_per_pie": ("20.00", "20", "yes"),
         "training_tuples": ("440", "440", "yes"),
+        "candidate_pies": ("118", "118", "yes"),
+        "removed_pies": ("11", "11", "yes"),
+        "silver_texts": ("11280", "11280", "yes"),
         "gold_texts": ("3249", "3570", "no"),
         "gold_share": ("25.3", "27.8", "no"),
     }

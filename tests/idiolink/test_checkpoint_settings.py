@@ -383,6 +383,23 @@ def test_overridden_settings_have_no_effect(folder: Path) -> None:
         (listed("Transformer", "Pooling", "CNN"), "modules.json: type 'CNN' is not supported"),
         (listed("Transformer", "Pooling", "own.Head"), "type 'own.Head' is not supported"),
         (listed("StaticEmbedding", "Pooling"), "type 'StaticEmbedding' is not supported"),
+        (
+            lambda folder: write_json(
+                folder / "modules.json",
+                [{"type": "sentence_transformers.models.StaticEmbedding", "path": "0_Static"}],
+            ),
+            "modules.json: type 'StaticEmbedding' is not supported",
+        ),
+        (
+            lambda folder: write_json(
+                folder / "modules.json",
+                [
+                    {"type": "sentence_transformers.models.Transformer", "path": ""},
+                    {"type": "sentence_transformers.models.Pooling", "path": 1},
+                ],
+            ),
+            "not a list of modules",
+        ),
         (listed("Transformer", "Normalize"), "the second module is not a pooling module"),
         (listed("Transformer", "WeightedLayerPooling", "Pooling"), "second module is not a pool"),
         (

@@ -1,5 +1,6 @@
 """Tables 3, 4 and 6: statements of the project compared with printed ones."""
 
+import csv
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -9,37 +10,51 @@ from idiolink_cases import inputs_of_table, study
 from support import ROOT
 
 from pieline.reporting.described import PACKAGES, same_size
+from pieline.reporting.displays import Table
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import StatedText, read_printed
-from pieline.reporting.tables import TableContent, write_table
-from pieline.results.cells import read_cells
-from pieline.studies.idiolink.tables.described import artifacts, checkpoints, hyperparameters
+from pieline.reporting.tables import TableContent, make_table, write_table
+from pieline.studies.idiolink.tables.described import (
+    ARTIFACTS_TABLE,
+    CHECKPOINTS_TABLE,
+    HYPERPARAMETERS_TABLE,
+)
 
 PUBLISHED = ROOT / "published"
-NAMES = ("hyperparameters", "artifacts", "checkpoints")
 
 
-def statements(content: TableContent) -> dict[tuple[str, ...], StatedText]:
-    """Return the statements of a table by key."""
-    by_key = {}
-    for number in content.numbers():
-        assert isinstance(number.comparison, StatedText)
-        by_key[tuple(number.key.values())] = number.comparison
-    return by_key
+def made(table: Table, inputs: DisplayInputs | None = None) -> TableContent:
+    """Return the content of a table, by default in the default configuration."""
+    inputs = inputs or inputs_of_table(study(), table.name.removeprefix("idiolink_"))
+    return make_table(table.make, table.numbers, inputs)[0]
+
+
+def statements(content: TableContent) -> dict[tuple[str, str], StatedText]:
+    """Return the statements of a table by row and column."""
+    heads = [head.text for head in content.heads[-1]][content.label_columns :]
+    return {
+        (row.labels[0], head): cell.stated
+        for group in content.groups
+        for row in group.rows
+        for head, cell in zip(heads, row.cells, strict=True)
+        if cell.stated
+    }
 
 
 def tuned(*models: str, **settings: Any) -> dict[str, str]:
-    """Return Table 3 of a run, by parameter."""
-    content = hyperparameters(
-        inputs_of_table(study(finetuning={"models": models, **settings}), "hyperparameters")
-    )
-    return {key[0]: cell.ours for key, cell in statements(content).items()}
+    """Return our values in Table 3 of a run, by parameter."""
+    inputs = inputs_of_table(study(finetuning={"models": models, **settings}), "hyperparameters")
+    _, numbers = make_table(HYPERPARAMETERS_TABLE.make, HYPERPARAMETERS_TABLE.numbers, inputs)
+    assert numbers is not None
+    values = zip(numbers["measure"], numbers["ours"], strict=True)
+    return {name: "" if value != value else f"{value:g}" for name, value in values}
 
 
 class TestHyperparameters:
     def test_the_papers_settings_are_as_printed(self) -> None:
         values = tuned("sbert", "drama-1b")
         assert values == {
-            row["parameter"]: row["value"]
+            row["parameter"]: f"{float(row['value']):g}"
             for row in read_printed(PUBLISHED / "idiolink_table3.csv")
         }
 
@@ -53,7 +68,7 @@ class TestHyperparameters:
 
     def test_untrained_models_have_a_row_with_a_reason(self) -> None:
         assert tuned("sbert")["batch_size_drama"] == ""
-        content = hyperparameters(inputs_of_table(study(), "hyperparameters"))
+        content = made(HYPERPARAMETERS_TABLE)
         rows = content.groups[0].rows
         assert len(rows) == len(read_printed(PUBLISHED / "idiolink_table3.csv"))
         assert {row.reason for row in rows} == {"no model is fine-tuned in this configuration"}
@@ -62,9 +77,9 @@ class TestHyperparameters:
 
 class TestArtifacts:
     def test_versions_match_the_lock_file(self) -> None:
-        cells = statements(artifacts(inputs_of_table(study(), "artifacts")))
+        cells = statements(made(ARTIFACTS_TABLE))
         for name, package in PACKAGES.items():
-            pinned = cells[name, "version"].ours
+            pinned = cells[name, "Version here"].ours
             assert metadata.version(package.name).partition("+")[0] == pinned
 
     @pytest.mark.parametrize("name", PACKAGES)
@@ -76,16 +91,16 @@ class TestArtifacts:
         assert any(family in text for text in licenses)
 
     def test_only_pytorchs_license_differs_from_the_paper(self) -> None:
-        cells = statements(artifacts(inputs_of_table(study(), "artifacts")))
+        cells = statements(made(ARTIFACTS_TABLE))
         other = {key[0] for key, cell in cells.items() if cell.reason == "not as printed"}
         assert other == {"PyTorch"}
-        assert cells["PyTorch", "licence"].printed == "Own"
-        assert cells["MAGPIE", "version"].ours == "Git object 24a6ef5c"
+        assert cells["PyTorch", "License"].printed == "Own"
+        assert cells["MAGPIE", "Version here"].ours == "Git object 24a6ef5c"
 
 
 class TestCheckpoints:
     def test_the_differences_from_the_printed_table(self) -> None:
-        cells = statements(checkpoints(inputs_of_table(study(), "checkpoints")))
+        cells = statements(made(CHECKPOINTS_TABLE))
         assert len(cells) == 4 * len(read_printed(PUBLISHED / "idiolink_table6.csv"))
 
         def models(what: str, reason: str) -> set[str]:
@@ -95,18 +110,19 @@ class TestCheckpoints:
                 if (key, cell.reason) == (what, reason)
             }
 
-        assert models("parameters", "differs from the printed size even when rounded") == {
-            *("sbert", "bge-base-en-v1.5", "instructor-base", "instructor-xl", "bge-m3"),
+        assert models("# Param", "differs from the printed size even when rounded") == {
+            *("SBERT", "BGE-base-en-v1.5", "InstructOR-base", "InstructOR-xl", "BGE-M3 (Dense)"),
         }
-        assert models("checkpoint", "spelled differently") == {"stella-1.5b-v5"}
-        assert not models("checkpoint", "not as printed") | models("licence", "not as printed")
-        assert cells["gpt-4o-mini", "parameters"].ours == "not published"
-        assert len(cells["e5-base-v2", "revision"].ours) == 40
+        assert models("Checkpoint", "spelled differently") == {"Stella-en-1.5B-v5"}
+        assert not models("Checkpoint", "not as printed") | models("License", "not as printed")
+        assert cells["GPT-4o mini", "# Param"].ours == "not published"
+        assert len(cells["E5-base-v2", "Revision here"].ours) == 40
 
     def test_a_model_without_an_entry_has_a_row_with_a_reason(self) -> None:
         every = inputs_of_table(study(), "checkpoints")
         known = {name: option for name, option in every.options.items() if name != "BAAI/bge-m3"}
-        rows = checkpoints(every.model_copy(update={"options": known})).groups[0].rows
+        content = made(CHECKPOINTS_TABLE, every.model_copy(update={"options": known}))
+        rows = content.groups[0].rows
         assert {row.labels[0]: row.reason for row in rows if row.reason} == {
             "BGE-M3 (Dense)": "neither models.yaml nor idiolink.construction names it"
         }
@@ -129,15 +145,20 @@ class TestCheckpoints:
 
 
 def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> None:
-    makers = (hyperparameters, artifacts, checkpoints)
-    for name, maker in zip(NAMES, makers, strict=True):
+    for table in (HYPERPARAMETERS_TABLE, ARTIFACTS_TABLE, CHECKPOINTS_TABLE):
+        name = table.name.removeprefix("idiolink_")
         files = {end: tmp_path / f"{name}.{end}" for end in ("tex", "csv", "html")}
-        write_table(
-            name, maker(inputs_of_table(study(), name)), templates=ROOT / "templates", **files
-        )
-    cells = read_cells(tmp_path / f"{name}.csv" for name in NAMES)
-    assert {cell.verdict for cell in cells} == {"not comparable", "not run"}
-    assert {cell.table for cell in cells if cell.verdict == "not run"} == {"hyperparameters"}
+        inputs = inputs_of_table(study(), name)
+        content, numbers = make_table(table.make, table.numbers, inputs)
+        write_table(name, content, numbers, templates=ROOT / "templates", **files)
+        with files["csv"].open(encoding="utf-8") as stream:
+            verdicts = {row.get("verdict", "") for row in csv.DictReader(stream)}
+        assert verdicts == ({"not run"} if table is HYPERPARAMETERS_TABLE else {""})
+    tuning = study(finetuning={"models": ["sbert", "drama-1b"]})
+    inputs = inputs_of_table(tuning, "hyperparameters")
+    _, numbers = make_table(HYPERPARAMETERS_TABLE.make, HYPERPARAMETERS_TABLE.numbers, inputs)
+    assert numbers is not None
+    assert {*numbers["verdict"]} == {"not comparable"}
     tex = (tmp_path / "checkpoints.tex").read_text(encoding="utf-8")
     assert r"stella\_en\_1.5B\_v5\printed{NovaSearch/stella-en-1.5B-v5}" in tex
     assert r"\printed{BAAI" not in tex  # as printed

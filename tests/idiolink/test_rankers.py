@@ -13,7 +13,7 @@ from run_script import run_script
 from safetensors.torch import load_file, save_file
 from test_formats import SENTENCE, TEXTS
 from test_standins import DOCUMENTS, QUERIES
-from test_wide_tables import metrics, written
+from test_wide_tables import made, metrics, written
 from tiny_models import WORDS, save_tiny
 from tokenizers import Tokenizer, processors
 from transformers import AutoConfig, AutoModelForSequenceClassification, BertModel
@@ -34,7 +34,7 @@ from pieline.studies.idiolink.predictions.rankers import (
 from pieline.studies.idiolink.predictions.runs import RankedRun, read_run, write_run
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.studies.idiolink.tables.zero_shot import zero_shot
+from pieline.studies.idiolink.tables.zero_shot import ZERO_SHOT_TABLE
 from rehearsal.weights.anatomy import Anatomy
 from rehearsal.weights.checkpoints import save_checkpoint
 
@@ -313,17 +313,24 @@ class TestStudy:
         modes = {model: idiolink_runs.modes_of(idiolink, model) for model in own}
         sentences = ["sentence", "instruction_sentence"]
         assert modes == {"api": sentences, "rr": sentences, "late": list(QUERY_MODES)}
-        left_out = idiolink.left_out()
-        assert left_out["api/span"] == "token vectors are not available"
-        assert left_out["rr/span"] == "a reranker scores pairs of whole texts"
+        planned = inputs_of_table(idiolink, "zero_shot").left_out()
+        left_out = {(run.keys["model"], run.keys["query_mode"]): run.not_run for run in planned}
+        spans = ("span", "instruction_span")
+        assert left_out == {
+            **{("api", mode): "token vectors are not available" for mode in spans},
+            **{("rr", mode): "a reranker scores pairs of whole texts" for mode in spans},
+        }
 
     def test_without_key_and_recordings_a_row_has_a_reason(self, tmp_path: Path) -> None:
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
         idiolink = ranked(own)
         reason = "nothing is recorded, and the environment variable TEST_KEY is not set"
-        assert idiolink.left_out() == {"api": reason, "rr": f"api: {reason}"}
+        assert {run.model: run.lacks for run in idiolink.plan} == {
+            "api": reason,
+            "rr": f"api: {reason}",
+        }
         assert idiolink.llm_tasks()[-1].tasks() == idiolink.plan.made() == []
-        content = zero_shot(inputs_of_table(idiolink, "zero_shot"))
+        content = made(ZERO_SHOT_TABLE, inputs_of_table(idiolink, "zero_shot"))
         shown = {row.labels[0]: row.reason for row in content.groups[-1].rows}
         assert shown == {"API": reason, "Tiny (over API)": f"api: {reason}"}
 
@@ -368,9 +375,9 @@ class TestStudy:
         inputs = shown.model_copy(update={"metrics": (str(path),)})
         cells = {
             row["query_mode"]: (row["ours"], row["reason"])
-            for row in written(zero_shot(inputs), tmp_path)[1]
-            if (row["model"], row["metric"]) == ("rr", "ndcg_at_10")
+            for row in written(ZERO_SHOT_TABLE, inputs, tmp_path)[1]
+            if (row["model"], row["measure"]) == ("rr", "ndcg_at_10")
         }
         assert cells["sentence"][0] == "60.00"
         assert cells["span"][0] == ""
-        assert cells["span"][1].startswith("not run: a reranker scores pairs of whole texts")
+        assert cells["span"][1].startswith("a reranker scores pairs of whole texts")

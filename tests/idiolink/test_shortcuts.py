@@ -10,6 +10,7 @@ import pytest
 from run_script import run_script
 from scipy.stats import pearsonr, rankdata
 from support import ROOT
+from table_files import table_rows
 
 from pieline.beyond.idiolink import figure as figures
 from pieline.beyond.idiolink.metrics import (
@@ -22,8 +23,7 @@ from pieline.beyond.idiolink.metrics import (
     shortcuts,
 )
 from pieline.beyond.idiolink.study import ExtendedIdiolink
-from pieline.beyond.idiolink.tables import overlap as overlap_table
-from pieline.beyond.idiolink.tables import shortcuts as shortcuts_table
+from pieline.beyond.idiolink.tables import OVERLAP_TABLE, SHORTCUTS_TABLE
 from pieline.beyond.settings import BeyondIdiolink
 from pieline.core.errors import UserError
 from pieline.core.sidecars import write_sidecar
@@ -32,8 +32,7 @@ from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import read_comparisons
-from pieline.reporting.tables import write_table
+from pieline.reporting.tables import make_table
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
@@ -209,11 +208,11 @@ def test_script_tables_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     models = (ModelDescription(name="m", kind="embedder", label="M"),)
     inputs = DisplayInputs(metrics=tuple(paths), models=models)
     alone = inputs.model_copy(update={"metrics": inputs.metrics[:1]})
-    for content, lines in ((shortcuts_table(inputs), 24), (overlap_table(alone), 16)):
-        outputs = {kind: Path(f"table.{kind}") for kind in ("tex", "csv", "html")}
-        write_table("table", content, templates=ROOT / "templates", **outputs)
-        assert len(read_comparisons(outputs["csv"])) == lines
-        assert SAMPLE_NOTE in content.notes
+    for table, given, lines in ((SHORTCUTS_TABLE, inputs, 24), (OVERLAP_TABLE, alone, 16)):
+        rows = table_rows(table, given, tmp_path)
+        assert len(rows) == lines
+        assert len({row["measure"] for row in rows}) == (12 if given is inputs else 4)
+        assert SAMPLE_NOTE in make_table(table.make, table.numbers, given)[0].notes
     axes = figures.shortcuts(inputs).axes
     assert [len(axis.lines) for axis in axes] == [1] * 4
     assert {len(line.get_xdata()) for axis in axes for line in axis.lines} == {10}

@@ -129,12 +129,15 @@ class TestConditions:
         assert same(unchanged)
 
     def test_released_inputs_are_recorded_but_are_no_deviation(self) -> None:
-        for inputs, written in (("paper", "passage: "), ("released", "")):
+        for inputs, written in (
+            ("paper", "instruction_newline_query"),
+            ("released", "instruct_query"),
+        ):
             idiolink = study(data="released", models=["e5-base-v2"], inputs=inputs)
             conditions = idiolink_runs.conditions(idiolink, "e5-base-v2")
             assert conditions.deviations == ()
             assert conditions.settings["inputs"] == inputs
-            assert conditions.weights["passage_prefix"] == written
+            assert conditions.weights["instruction_format"] == written
 
 
 class TestFiles:
@@ -188,10 +191,9 @@ class TestFiles:
         file.touch()
         sampled = "results/datasets/idiolink/train/tuples/sampled-seed-42.jsonl"
         released = "results/datasets/idiolink/train/tuples/released.jsonl"
-        # Released tuples have no public URL.
         for data, mirror, expected in (
             ("sample", None, sampled),
-            ("released", None, sampled),
+            ("released", None, released),
             ("released", str(tmp_path / "idiolink"), sampled),
             ("released", str(tmp_path), released),
         ):
@@ -229,10 +231,12 @@ class TestLeftOut:
         assert not any("bge-m3" in path for path in idiolink.metrics())
         for name in ("zero_shot", "finetuned"):
             inputs = inputs_of_table(idiolink, name)
-            assert inputs.why_not("bge-m3") == "our GPU is too small"
-            assert "bge-m3" in {model.name for model in inputs.absent}
-        assert idiolink.left_out() == {"bge-m3": "our GPU is too small"}
-        alone = study(finetuning={"models": ["bge-m3"]}, leave_out=idiolink.left_out())
+            left_out = {(run.keys["model"], run.not_run) for run in inputs.left_out()}
+            assert left_out == {("bge-m3", "our GPU is too small")}
+            assert "bge-m3" in {model.name for model in inputs.own_models()}
+        alone = study(
+            finetuning={"models": ["bge-m3"]}, leave_out={"bge-m3": "our GPU is too small"}
+        )
         assert "idiolink_finetuned" in {table.name for table in alone.tables()}
 
 
@@ -257,7 +261,7 @@ class TestDeclaration:
         assert len(idiolink.plan.made(seed="0")) == (24 * 4 + 2) * 3
         # With both losses.
         assert len(idiolink_runs.tuned_models(idiolink)) == 20 * 2
-        assert len(idiolink_inputs.tuned_metrics(idiolink)) == (10 * 2 + 10) * 3 * 2
+        assert len(idiolink_inputs.tuned(idiolink)) == (10 * 2 + 10) * 3 * 2
 
 
 class TestAsking:

@@ -1,12 +1,15 @@
 """Table 5, average gains, scores by PIE, and the randomization tests."""
 
+import csv
+from collections import defaultdict
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from support import ROOT
 
@@ -16,12 +19,17 @@ from pieline.core.significance import holm, randomization_test, sign_patterns
 from pieline.core.uncertainty import Interval
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
-from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.displays import Table
+from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import Comparison, read_comparisons, read_published
-from pieline.reporting.tables import Cell, TableContent, write_table
+from pieline.reporting.numbers import EQUAL, NOT_EQUAL
+from pieline.reporting.ours import over_seeds
+from pieline.reporting.printed import read_published, rounded
+from pieline.reporting.published import RELEASED_RUN
+from pieline.reporting.tables import Cell, TableContent, make_table, write_table
+from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.figures.by_pie import by_pie as figure_by_pie
-from pieline.studies.idiolink.metrics.ranking import QueryScores, RankingScores
+from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores, RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
     ModeSignificance,
@@ -30,30 +38,31 @@ from pieline.studies.idiolink.metrics.significance import (
 )
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.tables.by_pie import (
-    by_pie,
+    BY_PIE_TABLE,
+    by_pie_numbers,
     gains_by_pie,
     hardest_first,
-    scores_by_pie,
     zero_shot_means,
 )
 from pieline.studies.idiolink.tables.finetuning import (
+    FINETUNED_TABLE,
     best_trainings,
-    finetuned,
     shown_loss,
 )
-from pieline.studies.idiolink.tables.gains import GAINS, average_gains, gains
-from pieline.studies.idiolink.tables.reference import EQUAL, NOT_EQUAL
-from pieline.studies.idiolink.tables.released import released_run
-from pieline.studies.idiolink.tables.significance import model_pairs, significance
+from pieline.studies.idiolink.tables.gains import GAINS, GAINS_TABLE, average_gains
+from pieline.studies.idiolink.tables.released import RELEASED_TABLE
+from pieline.studies.idiolink.tables.significance import PAIRS_TABLE, SIGNIFICANCE_TABLE
 from pieline.studies.idiolink.tables.zero_shot import (
+    BM25_TABLE,
     RELEASED_INPUTS_NOTE,
-    UNKNOWN,
     UNKNOWN_NOTE,
-    bm25,
-    zero_shot,
+    ZERO_SHOT_TABLE,
+    of_rankings,
 )
+from pieline.study import NOT_CONFIGURED
 
 PRINTED = ROOT / "published/idiolink_table5.csv"
+RELEASED = {RELEASED_RUN: str(ROOT / f"published/{RELEASED_RUN}.csv")}
 MODELS = [
     ModelDescription(name=name, kind=kind, label=label)
     for name, kind, label in (
@@ -109,39 +118,62 @@ def inputs_of(
     records: list[IdiolinkMetrics],
     models: list[ModelDescription],
     folder: Path,
-    published: str = "",
+    table: Table | None = None,
 ) -> DisplayInputs:
     """Return the inputs of a table of these metrics; models without metrics were not run."""
-    paths = []
+    files = []
     for number, item in enumerate(records):
-        paths.append(str(folder / f"{number}.json"))
-        write_json(paths[-1], item.model_dump())
-    ran = {item.model.split("+")[0] for item in records}
+        files.append(str(folder / f"{number}.json"))
+        write_json(files[-1], item.model_dump())
+    ran = {paths.base_of(item.model) for item in records}
+    of_paper = {"is_configured": False, "not_run": NOT_CONFIGURED}
     absent = [model for model in models if model.name not in ran and model.published_as]
+    names = [f"{name}.csv" for name in table.printed] if table else []
+    places = [ROOT / f"published/{name}" for name in (*names, "tables.yaml", "schema.yaml")]
     return DisplayInputs(
-        metrics=tuple(paths),
-        files={"published": str(ROOT / "published" / f"{published}.csv")} if published else {},
-        models=tuple(model for model in models if model.name in ran),
-        absent=tuple(absent),
-        not_run={model.name: "not in this configuration" for model in absent},
+        study="idiolink",
+        display=table.name if table else "",
+        otherwise=table.otherwise if table else "",
+        metrics=tuple(files),
+        files={place.stem: str(place) for place in places},
+        models=(
+            *(model for model in models if model.name in ran),
+            *(model.model_copy(update=of_paper) for model in absent),
+        ),
+        data="released",
     )
 
 
-def written(content: TableContent, folder: Path) -> tuple[str, list[dict[str, str]]]:
-    """Return the LaTeX and rows of a table."""
+def made(table: Table, inputs: DisplayInputs) -> TableContent:
+    """Return the content of a table."""
+    return make_table(table.make, table.numbers, inputs)[0]
+
+
+def written(table: Table, inputs: DisplayInputs, folder: Path) -> tuple[str, list[dict[str, str]]]:
+    """Return the LaTeX and the CSV rows of a table, with our values as they are shown."""
     files = {kind: folder / f"table.{kind}" for kind in ("tex", "csv", "html")}
-    write_table("table", content, templates=ROOT / "templates", **files)
-    return files["tex"].read_text(encoding="utf-8"), read_comparisons(files["csv"])
+    content, numbers = make_table(table.make, table.numbers, inputs)
+    write_table("table", content, numbers, templates=ROOT / "templates", **files)
+    with files["csv"].open(encoding="utf-8", newline="") as stream:
+        rows = [defaultdict(str, row) for row in csv.DictReader(stream)]
+    for row in rows:
+        for name in ("ours", "low", "high"):
+            row[name] = rounded(float(row[name]), int(row["decimals"])) if row[name] else ""
+    return files["tex"].read_text(encoding="utf-8"), [*rows]
+
+
+def ours_of(records: list[IdiolinkMetrics], folder: Path) -> DisplayInputs:
+    """Return inputs with these metrics, for functions that need no models."""
+    return inputs_of(records, [], folder)
 
 
 class TestTable5:
     def write(
         self, records: list[IdiolinkMetrics], models: list[ModelDescription], folder: Path
     ) -> tuple[str, dict[tuple[str, ...], dict[str, str]]]:
-        tex, rows = written(
-            finetuned(inputs_of(records, models, folder, "idiolink_table5")), folder
-        )
-        keys = ("train_mode", "loss", "model", "query_mode", "metric")
+        inputs = inputs_of(records, models, folder, FINETUNED_TABLE)
+        tex, rows = written(FINETUNED_TABLE, inputs, folder)
+        keys = ("train_mode", "loss", "model", "query_mode", "measure")
         return tex, {tuple(row[key] for key in keys): row for row in rows}
 
     def test_mean_and_deviation_over_three_seeds(
@@ -160,20 +192,20 @@ class TestTable5:
         key = ("sentence", "paper", "sbert", "sentence")
         assert cells[*key, "r_precision"]["ours"] == "42.20"
         assert cells[*key, "r_precision"]["printed"] == "42.14"
-        assert cells[*key, "r_precision"]["reproduced"] == "within sampling range"
+        assert cells[*key, "r_precision"]["verdict"] == "within sampling range"
         assert cells[*key, "r_precision"]["reason"] == ""
-        assert cells[*key, "r_precision_pct_std"]["ours"] == "0.20"
-        assert cells[*key, "r_precision_pct_std"]["reproduced"] == "within sampling range"
+        assert cells[*key, "r_precision_std"]["ours"] == "0.20"
+        assert cells[*key, "r_precision_std"]["verdict"] == "within sampling range"
         # Three seeds cannot explain nine times the printed deviation.
-        assert cells["sentence", "paper", "sbert", "span", "r_precision_pct_std"]["reproduced"] == (
-            "no"
+        assert cells["sentence", "paper", "sbert", "span", "r_precision_std"]["verdict"] == (
+            "not reproduced"
         )
         assert "if printed with ddof 0" in cells[*key, "r_precision"]["tolerance"]
-        assert cells[*key, "r_precision_pct_std"]["printed"] == "0.05"
-        assert cells[*key, "ndcg_at_10_pct_std"]["ours"] == "0.50"
+        assert cells[*key, "r_precision_std"]["printed"] == "0.05"
+        assert cells[*key, "ndcg_at_10_std"]["ours"] == "0.50"
         assert r"42.20 $\pm$ 0.20" in tex
         assert r"\textbf{52.00 $\pm$ 1.00}$\uparrow$\printed{51.78 $\pm$ 0.10}" in tex
-        files = cells[*key, "r_precision"]["metrics"].split()
+        files = cells[*key, "r_precision"]["files"].split()
         assert len(files) == 3
         assert {Path(name).stem for name in files} == {"0", "2", "4"}
 
@@ -187,12 +219,12 @@ class TestTable5:
         assert shown_cells == set(read_published(PRINTED, ["train_mode", "model", "query_mode"]))
         missing = [row for row in cells.values() if row["model"] != "sbert"]
         assert {row["ours"] for row in missing} == {""}
-        assert {row["comparable"] for row in missing} == {"no"}
-        assert all(row["reason"].startswith("not run") for row in missing)
+        assert {row["verdict"] for row in missing} == {"not run"}
+        assert all(row["reason"] for row in missing)
         other_mode = cells["span", "", "sbert", "span", "ndcg_at_10"]
-        assert other_mode["reason"] == "not run: idiolink.finetuning.train_modes does not name it"
+        assert other_mode["reason"] == "idiolink.finetuning.train_modes does not name it"
         other_model = cells["sentence", "", "bge-m3", "span", "ndcg_at_10"]
-        assert other_model["reason"] == "not run: not in this configuration"
+        assert other_model["reason"] == NOT_CONFIGURED
         assert r"--\printed{81.81 $\pm$ 0.63}" in tex
         assert tex.index("SBERT") < tex.index("Drama") < tex.index("E5") < tex.index("BGE-M3")
 
@@ -204,13 +236,12 @@ class TestTable5:
         ]
         tex, cells = self.write(records, embedders, tmp_path)
         key = ("instruction_span", "released", "sbert", "instruction_span")
-        assert cells[*key, "r_precision"]["comparable"] == "yes"
-        deviation = cells[*key, "r_precision_pct_std"]
-        assert (deviation["ours"], deviation["comparable"]) == ("", "no")
+        deviation = cells[*key, "r_precision_std"]
+        assert (deviation["ours"], deviation["verdict"]) == ("", "not run")
         assert deviation["reason"] == "one seed has no deviation"
         # A single seed may differ by 4.97 deviations: 0.4 from 48.03 ± 0.08, 0.7 from 71.83 ± 0.14,
         # or 0.85 if the deviation has ddof 0.
-        assert (cells[*key, "r_precision"]["reproduced"], cells[*key, "r_precision"]["reason"]) == (
+        assert (cells[*key, "r_precision"]["verdict"], cells[*key, "r_precision"]["reason"]) == (
             "within sampling range",
             "",
         )
@@ -239,8 +270,9 @@ class TestTable5:
             for seed in (42, 43, 44)
         ]
         _, cells = self.write(records, embedders, tmp_path)
-        verdicts = [(key[-1].endswith("_std"), row["reproduced"]) for key, row in cells.items()]
-        assert verdicts.count((True, "no")) == verdicts.count((False, "yes")) == 60
+        verdicts = [(key[-1].endswith("_std"), row["verdict"]) for key, row in cells.items()]
+        of_deviations, of_means = (True, "not reproduced"), (False, "reproduced")
+        assert verdicts.count(of_deviations) == verdicts.count(of_means) == 60
 
     def test_both_losses_are_compared_with_the_printed_numbers(
         self, embedders: list[ModelDescription], tmp_path: Path
@@ -251,7 +283,7 @@ class TestTable5:
             )
             for loss, scores in (("paper", (46.0, 71.0)), ("released", (52.0, 75.0)))
         ]
-        content = finetuned(inputs_of(records, embedders, tmp_path, "idiolink_table5"))
+        content = made(FINETUNED_TABLE, inputs_of(records, embedders, tmp_path, FINETUNED_TABLE))
         rows = content.groups[0].rows
         assert [row.labels[:2] for row in rows[:2]] == [
             ("SBERT", "equation 2"),
@@ -265,33 +297,37 @@ class TestTable5:
         assert "tuples that were sampled as described in section 4.3" in tex
         assert "released mined tuples; those" not in tex
 
-    def test_figure_3_shows_the_better_training(self) -> None:
+    def test_figure_3_shows_the_better_training(self, tmp_path: Path) -> None:
+        def best_of(records: list[IdiolinkMetrics]) -> Any:
+            return best_trainings(over_seeds(of_rankings(ours_of(records, tmp_path))))
+
         records = [
             metrics("a+sentence+paper", "span", (50.0, 70.0)),
             metrics("a+span+paper", "span", (40.0, 80.0)),
         ]
-        best = best_trainings(records)
-        assert best["a", "span", "r_precision"][0] == "sentence"
-        assert best["a", "span", "ndcg_at_10"][0] == "span"
-        assert best["a", "span", "ndcg_at_10"][1].mean == pytest.approx(80.0)
+        best = best_of(records)
+        assert best["a", "span", "r_precision"].train_mode == "sentence"
+        assert best["a", "span", "ndcg_at_10"].train_mode == "span"
+        assert best["a", "span", "ndcg_at_10"].ours == pytest.approx(80.0)
         # A training mode counts only with all its seeds.
         records.append(metrics("a+span+paper", "span", (None, None), seed=1))
         records.append(metrics("a+sentence+paper", "span", (10.0, 60.0), seed=1))
-        best = best_trainings(records)
+        best = best_of(records)
         for metric, mean in (("r_precision", 30), ("ndcg_at_10", 65)):
-            train_mode, scores = best["a", "span", metric]
-            assert (train_mode, scores.mean) == ("sentence", pytest.approx(mean))
+            row = best["a", "span", metric]
+            assert (row.train_mode, row.ours) == ("sentence", pytest.approx(mean))
 
     @pytest.mark.parametrize("losses", [("paper", "released"), ("released", "paper")])
     def test_figure_3_shows_the_released_loss_if_both_were_run(
-        self, losses: tuple[str, str]
+        self, losses: tuple[str, str], tmp_path: Path
     ) -> None:
         scores = {"paper": (99.0, 99.0), "released": (43.0, 72.0)}
         records = [metrics(f"a+sentence+{loss}", "sentence", scores[loss]) for loss in losses]
-        (best, *_) = best_trainings(records).values()
-        assert best[1].mean == pytest.approx(43.0)
-        assert shown_loss(records) == "released"
-        assert shown_loss(records[losses.index("paper") :][:1]) == "paper"
+        ours = over_seeds(of_rankings(ours_of(records, tmp_path)))
+        best = best_trainings(ours)["a", "sentence", "r_precision"]
+        assert best.ours == pytest.approx(43.0)
+        assert shown_loss(ours) == "released"
+        assert shown_loss(ours[ours["loss"] == "paper"]) == "paper"
 
 
 class TestTable2:
@@ -300,7 +336,7 @@ class TestTable2:
         self, inputs: str, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         records = [metrics("sbert", "sentence", (18.34, 35.08), settings={"inputs": inputs})]
-        content = zero_shot(inputs_of(records, embedders, tmp_path, "idiolink_table2"))
+        content = made(ZERO_SHOT_TABLE, inputs_of(records, embedders, tmp_path, ZERO_SHOT_TABLE))
         assert (RELEASED_INPUTS_NOTE in content.notes) is (inputs == "released")
 
     def test_rows_follow_the_papers_order_and_ours_are_separate(
@@ -311,7 +347,8 @@ class TestTable2:
             metrics("sbert", "sentence", (18.34, 35.08)),
             metrics("sbert", "span", (40.88, 58.86), deviations=("top k 5, the paper 100",)),
         ]
-        table = zero_shot(inputs_of(records, embedders, tmp_path, "idiolink_table2"))
+        shown = inputs_of(records, embedders, tmp_path, ZERO_SHOT_TABLE)
+        table = made(ZERO_SHOT_TABLE, shown)
         assert [(group.title, len(group.rows)) for group in table.groups] == [
             ("No-Instruct", 5),
             ("Instruction", 19),
@@ -319,16 +356,17 @@ class TestTable2:
         ]
         labels = [row.labels[0] for row in table.groups[0].rows]
         assert labels == ["SBERT", "Contriever", "E5-base-v2", "Drama-1B", "Stella-en-1.5B-v5"]
-        tex, rows = written(table, tmp_path)
-        cells = {(row["model"], row["query_mode"], row["metric"]): row for row in rows}
-        assert len(cells) == 25 * 8
-        assert cells["sbert", "sentence", "r_precision"]["reproduced"] == "yes"
+        tex, rows = written(ZERO_SHOT_TABLE, shown, tmp_path)
+        cells = {(row["model"], row["query_mode"], row["measure"]): row for row in rows}
+        # The model that is not in the paper was only run in one mode.
+        assert len(cells) == 24 * 8 + 2
+        assert cells["sbert", "sentence", "r_precision"]["verdict"] == "reproduced"
         assert cells["sbert", "span", "r_precision"]["reason"] == "top k 5, the paper 100"
         not_asked = cells["sbert", "instruction_span", "r_precision"]
-        assert not_asked["reason"] == "not run: idiolink.query_modes does not name it"
+        assert not_asked["reason"] == "idiolink.query_modes does not name it"
         absent = cells["gritlm-7b", "span", "r_precision"]
-        assert (absent["ours"], absent["metrics"]) == ("", "")
-        assert absent["reason"] == "not run: not in this configuration"
+        assert (absent["ours"], absent["files"]) == ("", "")
+        assert absent["reason"] == NOT_CONFIGURED
         assert absent["printed"]
         assert r"\textbf{99.00}" in tex
         assert r"40.88}$\uparrow$" in tex or r"40.88$\uparrow$" in tex
@@ -336,36 +374,38 @@ class TestTable2:
     def cells(
         self, records: list[IdiolinkMetrics], embedders: list[ModelDescription], folder: Path
     ) -> dict[tuple[str, str, str], Cell]:
-        content = zero_shot(inputs_of(records, embedders, folder, "idiolink_table2"))
+        content = made(ZERO_SHOT_TABLE, inputs_of(records, embedders, folder, ZERO_SHOT_TABLE))
         shown = [cell for group in content.groups for row in group.rows for cell in row.cells]
-        keyed = {(cell.number.key["model"], cell.number.key["query_mode"],
-                  cell.number.key["metric"]): cell for cell in shown if cell.number}  # fmt: skip
+        keyed = {
+            (cell.number.model, cell.number.query_mode, cell.number.measure): cell
+            for cell in shown
+            if cell.number
+        }
         assert len(keyed) == len(shown)
         return keyed
 
     @pytest.mark.parametrize(
-        ("model", "mode", "ours", "reproduced"),
+        ("model", "mode", "ours", "is_reproduced"),
         [
             # Printed: 18.34, 38.4 and, with instructions, 32.57.
-            ("sbert", "sentence", 18.344, "yes"),
-            ("sbert", "sentence", 18.336, "yes"),
-            ("sbert", "sentence", 18.346, "no"),
-            ("contriever", "span", 38.454, "yes"),
-            ("contriever", "span", 38.456, "no"),
-            ("sbert", "instruction_sentence", 32.624, "yes"),
-            ("sbert", "instruction_sentence", 32.626, "no"),
+            ("sbert", "sentence", 18.344, True),
+            ("sbert", "sentence", 18.336, True),
+            ("sbert", "sentence", 18.346, False),
+            ("contriever", "span", 38.454, True),
+            ("contriever", "span", 38.456, False),
+            ("sbert", "instruction_sentence", 32.624, True),
+            ("sbert", "instruction_sentence", 32.626, False),
         ],
     )
     def test_tolerance_depends_on_decimals_and_instructions(
-        self, model: str, mode: str, ours: float, reproduced: str,
+        self, model: str, mode: str, ours: float, is_reproduced: bool,
         embedders: list[ModelDescription], tmp_path: Path,
     ) -> None:  # fmt: skip
         cells = self.cells([metrics(model, mode, (ours, 50.0))], embedders, tmp_path)
         number = cells[model, mode, "r_precision"].number
         assert number
-        assert isinstance(number.comparison, Comparison)
-        assert number.comparison.reproduced == reproduced
-        assert number.metrics == (str(tmp_path / "0.json"),)
+        assert number.verdict == ("reproduced" if is_reproduced else "not reproduced")
+        assert number.files == (str(tmp_path / "0.json"),)
 
     def test_best_cells_and_arrows_use_two_decimals(
         self, embedders: list[ModelDescription], tmp_path: Path
@@ -408,11 +448,11 @@ class TestTable2:
         interval = {"r_precision": Interval(low=0.17504, high=0.19251)}
         known = metrics("sbert", "sentence", (18.34, None))
         records = [known.model_copy(update={"intervals": interval, "dataset_is_released": False})]
-        content = zero_shot(inputs_of(records, embedders, tmp_path, "idiolink_table2"))
-        assert content.notes == (SAMPLE_NOTE, UNKNOWN_NOTE)
-        _, rows = written(content, tmp_path)
+        shown = inputs_of(records, embedders, tmp_path, ZERO_SHOT_TABLE)
+        assert made(ZERO_SHOT_TABLE, shown).notes == (SAMPLE_NOTE, UNKNOWN_NOTE)
+        _, rows = written(ZERO_SHOT_TABLE, shown, tmp_path)
         of_sbert = {
-            row["metric"]: (row["ours"], row["low"], row["high"], row["reason"])
+            row["measure"]: (row["ours"], row["low"], row["high"], row["reason"])
             for row in rows
             if (row["model"], row["query_mode"]) == ("sbert", "sentence")
         }
@@ -426,7 +466,7 @@ class TestTable2:
         self, embedders: list[ModelDescription], tmp_path: Path
     ) -> None:
         records = [metrics("sbert", "sentence", (18.34, 35.08))]
-        content = zero_shot(inputs_of(records, embedders, tmp_path, "idiolink_table2"))
+        content = made(ZERO_SHOT_TABLE, inputs_of(records, embedders, tmp_path, ZERO_SHOT_TABLE))
         headings = [[(head.text, head.span) for head in heads] for heads in content.heads]
         assert headings == [
             [("", 3), ("without instructions", 4), ("with instructions", 4)],
@@ -434,7 +474,7 @@ class TestTable2:
             [("", 1), ("Model", 1), ("Param", 1), *[("sentence", 1), ("span", 1)] * 4],
         ]
         columns = [
-            (cell.number.key["metric"], cell.number.key["query_mode"])
+            (cell.number.measure, cell.number.query_mode)
             for cell in content.groups[0].rows[0].cells
             if cell.number
         ]
@@ -451,24 +491,25 @@ class TestTable2:
             query_mode="sentence", composition="full", chosen=Bm25Parameters(k1=0.9, b=0.5),
             grid=[],
         )  # fmt: skip
-        scored = metrics("untuned", "sentence", (36.19, 59.23))
-        tuned = scored.model_copy(update={"model": "bm25", "tuning": chosen})
+        scored = metrics("bm25", "span", (49.37, 50.03))
+        tuned = metrics("bm25", "sentence", (36.19, 59.23)).model_copy(update={"tuning": chosen})
         model = ModelDescription(name="bm25", kind="bm25", label="BM25")
-        _, rows = written(
-            bm25(inputs_of([tuned, scored], [model], tmp_path, "idiolink_bm25")), tmp_path
-        )
-        shown = [(row["metric"], row["ours"], row["reproduced"], row["metrics"]) for row in rows]
+        inputs = inputs_of([tuned, scored], [model], tmp_path, BM25_TABLE)
+        _, rows = written(BM25_TABLE, inputs, tmp_path)
+        shown = [(row["measure"], row["ours"], row["verdict"], row["files"]) for row in rows]
         first, second = (str(tmp_path / f"{number}.json") for number in (0, 1))
         assert shown == [
-            ("k1", "0.90", "yes", first), ("b", "0.50", "no", first),
-            ("r_precision", "36.19", "yes", first), ("ndcg_at_10", "59.23", "no", first),
-            ("k1", "", "", second), ("b", "", "", second),
-            ("r_precision", "36.19", "yes", second), ("ndcg_at_10", "59.23", "no", second),
+            ("k1", "0.90", "reproduced", first), ("b", "0.50", "not reproduced", first),
+            ("r_precision", "36.19", "reproduced", first),
+            ("ndcg_at_10", "59.23", "not reproduced", first),
+            ("k1", "", "not run", second), ("b", "", "not run", second),
+            ("r_precision", "49.37", "reproduced", second),
+            ("ndcg_at_10", "50.03", "not reproduced", second),
         ]  # fmt: skip
 
 
 class TestReleasedRun:
-    """The authors' released run is a third number, never a printed one."""
+    """The authors' released run is a third number beside the printed one."""
 
     SBERT = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -489,11 +530,10 @@ class TestReleasedRun:
             ModelDescription(name="bm25", kind="bm25", label="BM25"),
             ModelDescription(name="sbert", kind="embedder", label="SBERT", published_as=self.SBERT),
         ]
-        inputs = inputs_of(records, models, folder, "idiolink_table2")
-        path = str(ROOT / "published/idiolink_released_run.csv")
-        inputs = inputs.with_files(**inputs.files, released=path)
-        tex, rows = written(released_run(inputs), folder)
-        keys = ("model", "query_mode", "composition", "scope", "metric")
+        inputs = inputs_of(records, models, folder, RELEASED_TABLE)
+        inputs = inputs.with_files(**inputs.files, **RELEASED)
+        tex, rows = written(RELEASED_TABLE, inputs, folder)
+        keys = ("model", "query_mode", "composition", "scope", "measure")
         return tex, {tuple(row[key] for key in keys): row for row in rows}
 
     def test_three_numbers_and_a_verdict(self, tmp_path: Path) -> None:
@@ -505,16 +545,16 @@ class TestReleasedRun:
         ]
         tex, cells = self.write(records, tmp_path)
         verdicts = {key: (row["released"], row["released_verdict"]) for key, row in cells.items()}
-        place = ("sbert", "sentence", "full", "overall")
+        place = ("sbert", "sentence", "full", "")
         assert verdicts[*place, "r_precision"] == ("18.34", EQUAL)
         assert verdicts[*place, "ndcg_at_10"] == ("35.08", NOT_EQUAL)
-        place = ("bm25", "sentence", "lit_sim_sense", "overall")
+        place = ("bm25", "sentence", "lit_sim_sense", "")
         assert verdicts[*place, "r_precision"] == ("32.6283", EQUAL)
         assert verdicts[*place, "ndcg_at_10"] == ("42.9956", EQUAL)
         assert not [key for key in cells if key[:3] == ("bm25", "sentence", "full")]
-        assert cells["sbert", "sentence", "full", "overall", "r_precision"]["in_table_2"] == "18.34"
-        assert {row["printed"] for row in cells.values()} == {""}
-        assert {row["reproduced"] for row in cells.values()} == {""}
+        printed = {key[0]: row["printed"] for key, row in cells.items() if row["printed"]}
+        assert printed == {"sbert": "35.08"}
+        assert cells["sbert", "sentence", "full", "", "r_precision"]["printed"] == "18.34"
         assert "18.34 (18.34) [18.34]" in tex
         assert "sentence: 3 of 6 scores" in tex
 
@@ -528,7 +568,7 @@ class TestReleasedRun:
             fixed.model_copy(update={"tuning": tuning}),
         ]
         _, cells = self.write(records, tmp_path)
-        overall = [row for key, row in cells.items() if key[3] == "overall"]
+        overall = [row for key, row in cells.items() if not key[3]]
         assert {row["released_verdict"] for row in overall} == {""}
         assert {row["released_reason"] for row in overall} == {
             "sample data, not the released IdioLink",
@@ -540,10 +580,9 @@ class TestReleasedRun:
         model = ModelDescription(
             name="sbert", kind="embedder", label="SBERT", published_as=self.SBERT
         )
-        inputs = inputs_of([record], [model], tmp_path, "idiolink_table2")
-        path = str(ROOT / "published/idiolink_released_run.csv")
-        inputs = inputs.with_files(**inputs.files, released=path)
-        _, rows = written(zero_shot(inputs), tmp_path)
+        inputs = inputs_of([record], [model], tmp_path, ZERO_SHOT_TABLE)
+        inputs = inputs.with_files(**inputs.files, **RELEASED)
+        _, rows = written(ZERO_SHOT_TABLE, inputs, tmp_path)
         shown = [
             (row["ours"], row["printed"], row["released"], row["released_verdict"])
             for row in rows
@@ -575,8 +614,9 @@ class TestGains:
     def write(
         self, records: list[IdiolinkMetrics], models: list[ModelDescription], folder: Path
     ) -> tuple[str, dict[str, dict[str, str]]]:
-        tex, rows = written(gains(inputs_of(records, models, folder, "text_numbers")), folder)
-        return tex, {row["id"]: row for row in rows}
+        inputs = inputs_of(records, models, folder, GAINS_TABLE)
+        tex, rows = written(GAINS_TABLE, inputs, folder)
+        return tex, {row["measure"]: row for row in rows}
 
     def test_from_the_printed_table(
         self, embedders: list[ModelDescription], tmp_path: Path
@@ -584,13 +624,12 @@ class TestGains:
         records = self.printed(embedders)
         tex, cells = self.write(records, embedders, tmp_path)
         assert len(cells) == 6
-        for row in cells.values():
-            assert float(row["ours"]) == pytest.approx(
-                self.EXPECTED[row["gain"], row["metric"]], abs=0.006
-            )
-            assert row["comparable"] == "yes"
-            assert row["reproduced"] == ("no" if row["gain"] == "instruction" else "yes")
-        assert cells["idiolink.instruction_gain_ndcg"]["printed"] == "14.83"
+        for (gain, metric), expected in self.EXPECTED.items():
+            row = cells[f"{gain}_gain_{metric}"]
+            assert float(row["ours"]) == pytest.approx(expected, abs=0.006)
+            is_reproduced = gain != "instruction"
+            assert row["verdict"] == ("reproduced" if is_reproduced else "not reproduced")
+        assert cells["instruction_gain_ndcg_at_10"]["printed"] == "14.83"
         assert "over 24 models" in tex
         assert "12.13\\printed{12.13}" in tex
 
@@ -600,12 +639,12 @@ class TestGains:
         records = [row for row in self.printed(embedders) if row.model == "sbert"]
         records.append(metrics("smollm2-135m", "sentence", (1.0, 1.0)))
         tex, cells = self.write(records, embedders, tmp_path)
-        row = cells["idiolink.span_gain_r_precision"]
-        assert (row["ours"], row["comparable"]) == ("22.54", "no")
+        row = cells["span_gain_r_precision"]
+        assert (row["ours"], row["verdict"]) == ("22.54", "not comparable")
         assert row["reason"] == "over 1 of the paper's 24 models"
         assert "over 1 model," in tex
         # Means exclude the model that the paper does not have, so its file is not listed.
-        assert len(row["metrics"].split()) == 4
+        assert len(row["files"].split()) == 4
 
     def test_a_missing_score_makes_the_mean_unknown(self) -> None:
         scores = {("a", "sentence", "r_precision"): 1.0, ("a", "span", "r_precision"): 3.0}
@@ -621,25 +660,34 @@ class TestRowsOfTheRun:
         records: list[IdiolinkMetrics],
         models: list[ModelDescription],
         folder: Path,
-        file: str,
+        table: Table,
     ) -> DisplayInputs:
         """Return inputs of a run that configured three models, the first of which was left out."""
-        inputs = inputs_of(records, models, folder, file)
-        configured = ("bge-m3", "smollm2-135m", "sbert")
-        not_run = {**inputs.not_run, "bge-m3": "our GPU is too small"}
-        update = {"rows": "run", "configured": configured, "not_run": not_run}
-        return inputs.model_copy(update=update)
+        inputs = inputs_of(records, models, folder, table)
+        names = ("bge-m3", "smollm2-135m", "sbert")
+        described = {model.name: model for model in models}
+        others = (model for model in inputs.models if model.name not in names)
+        left_out = PlannedRun(
+            keys=paths.keys_of(
+                "test", str(records[0].model).replace("sbert", names[0]), "sentence", 1
+            ),
+            metrics="",
+            not_run="our GPU is too small",
+        )
+        update = {"rows": "run", "models": (*(described[name] for name in names), *others)}
+        return inputs.model_copy(update={**update, "runs": (left_out,)})
 
     def test_table_2(self, embedders: list[ModelDescription], tmp_path: Path) -> None:
         records = [metrics(model, "sentence", (18.34, 35.0)) for model in ("sbert", "smollm2-135m")]
-        inputs = self.inputs(records, embedders, tmp_path, "idiolink_table2")
-        content = zero_shot(inputs)
+        inputs = self.inputs(records, embedders, tmp_path, ZERO_SHOT_TABLE)
+        content = made(ZERO_SHOT_TABLE, inputs)
         rows = [row for group in content.groups for row in group.rows]
         assert [row.labels[0] for row in rows] == ["BGE-M3 (Dense)", "SmolLM2-135M", "SBERT"]
-        assert [row.reason for row in rows] == ["our GPU is too small", "", ""]
+        assert rows[0].cells[0].number
+        assert rows[0].cells[0].number.missing == "our GPU is too small"
         assert not content.titled
         assert content.columns == content.label_columns + 8
-        whole = zero_shot(inputs.model_copy(update={"rows": "paper"}))
+        whole = made(ZERO_SHOT_TABLE, inputs.model_copy(update={"rows": "paper"}))
         every = {row.labels: row.cells for group in whole.groups for row in group.rows}
         assert len(every) == 25
         for row in rows:
@@ -650,18 +698,20 @@ class TestRowsOfTheRun:
             metrics(f"{model}+sentence+paper", "sentence", (40.0, 70.0))
             for model in ("sbert", "smollm2-135m")
         ]
-        inputs = self.inputs(records, embedders, tmp_path, "idiolink_table5")
-        content = finetuned(inputs)
+        inputs = self.inputs(records, embedders, tmp_path, FINETUNED_TABLE)
+        content = made(FINETUNED_TABLE, inputs)
         assert [group.title for group in content.groups] == ["w/o inst - sentence"]
         rows = content.groups[0].rows
         assert [row.labels[0] for row in rows] == ["BGE-M3 (Dense)", "SmolLM2-135M", "SBERT"]
-        assert rows[0].reason == "our GPU is too small"
-        # Without any training, the rows of models that were left out are the paper's.
-        alone = finetuned(inputs.model_copy(update={"metrics": (), "configured": ("bge-m3",)}))
-        assert {row.labels[0] for group in alone.groups for row in group.rows} == {"BGE-M3 (Dense)"}
+        assert rows[0].labels[1] == "equation 2"
+        assert rows[0].cells[0].number
+        assert rows[0].cells[0].number.missing == "our GPU is too small"
 
 
 class TestPies:
+    def ours(self, records: list[IdiolinkMetrics], folder: Path) -> pd.DataFrame:
+        return by_pie_numbers(ours_of(records, folder))
+
     def records(self) -> list[IdiolinkMetrics]:
         return [
             metrics(model, mode, (1, 1), seed=seed, pies={"easy": easy, "hard": hard, "even": even})
@@ -674,27 +724,27 @@ class TestPies:
         ]
 
     def test_means_over_seeds_and_order(self, tmp_path: Path) -> None:
-        scores = scores_by_pie(self.records())
-        assert scores["hard", "sbert+sentence+paper", "span", "ndcg_at_10"] == pytest.approx(40)
+        scores = self.ours(self.records(), tmp_path)
         means = zero_shot_means(scores)
-        assert hardest_first(self.records(), means) == ["hard", "even", "easy"]
+        assert hardest_first(scores, means) == ["hard", "even", "easy"]
         # Each fine-tuned model is compared with itself; other models do not matter.
         strong = metrics("other", "span", (1, 1), pies={"easy": 0, "hard": 99, "even": 0})
-        for by_pie_scores in (scores, scores_by_pie([*self.records(), strong])):
-            gains = gains_by_pie(by_pie_scores)
-            assert gains.values == pytest.approx(
-                {("easy", "span"): 20, ("hard", "span"): 20, ("even", "span"): 0}
+        for ours in (scores, self.ours([*self.records(), strong], tmp_path)):
+            gains = gains_by_pie(ours)
+            assert gains.values["span"].to_dict() == pytest.approx(
+                {"easy": 20, "hard": 20, "even": 0}
             )
-        tex, rows = written(by_pie(inputs_of(self.records(), MODELS, tmp_path)), tmp_path)
-        assert len(rows) == 3 * 3 * 2
-        assert len(rows[-1]["metrics"].split()) == 2
+        tex, rows = written(BY_PIE_TABLE, inputs_of(self.records(), MODELS, tmp_path), tmp_path)
+        # Two zero-shot runs, and the mean and deviation of a fine-tuned one.
+        assert len(rows) == 3 * (2 + 2) * 2
+        (mean,) = (
+            row
+            for row in rows
+            if (row["scope"], row["loss"], row["measure"]) == ("hard", "paper", "ndcg_at_10")
+        )
+        assert (mean["ours"], len(mean["files"].split())) == ("40.00", 2)
         assert r"\begin{longtable}{llrr}" in tex
         assert "1 & hard" in tex
-        assert (rows[0]["difficulty_rank"], rows[0]["pie"], rows[0]["ours"]) == (
-            "1",
-            "hard",
-            "10.00",
-        )
 
     def test_all_modes_are_averaged_over_the_same_models(self, tmp_path: Path) -> None:
         # BM25 has no instructions, and "mine" is external predictions of one mode.
@@ -710,13 +760,14 @@ class TestPies:
                 ("mine", "instruction_sentence", 0, 0),
             )
         ]
-        means = zero_shot_means(scores_by_pie(records))
+        ours = self.ours(records, tmp_path)
+        means = zero_shot_means(ours)
         assert means.models == ["sbert"]
-        assert means.values["a", "sentence"] == pytest.approx(40)
-        assert means.values["a", "instruction_sentence"] == pytest.approx(48)
-        assert hardest_first(records, means) == ["a", "b"]
+        assert means.values.loc["a", "sentence"] == pytest.approx(40)
+        assert means.values.loc["a", "instruction_sentence"] == pytest.approx(48)
+        assert hardest_first(ours, means) == ["a", "b"]
         inputs = inputs_of(records, MODELS, tmp_path)
-        content = by_pie(inputs)
+        content = made(BY_PIE_TABLE, inputs)
         shown = [[cell.text for cell in row.cells] for row in content.groups[0].rows]
         assert shown == [["40.00", "44.00", "48.00", "46.00"], ["50.00", "54.00", "49.00", "58.00"]]
         notes = [
@@ -728,7 +779,7 @@ class TestPies:
         assert " ".join(notes) in " ".join(figure.get_supxlabel().split())
         plt.close(figure)
 
-    def test_without_a_model_of_all_modes_the_largest_set_is_averaged(self) -> None:
+    def test_without_a_model_of_all_modes_the_largest_set_is_averaged(self, tmp_path: Path) -> None:
         records = [
             metrics(model, mode, (1, 1), pies={"a": score})
             for model, mode, score in (
@@ -737,11 +788,12 @@ class TestPies:
                 ("bm25", "span", 80),
             )
         ]
-        means = zero_shot_means(scores_by_pie(records))
-        assert (means.models, means.modes) == (["bm25"], ["sentence", "span"])
-        assert zero_shot_means({}) == ({}, [], [])
+        means = zero_shot_means(self.ours(records, tmp_path))
+        assert (means.models, [*means.values]) == (["bm25"], ["sentence", "span"])
+        none = zero_shot_means(self.ours([], tmp_path))
+        assert (none.models, none.values.size) == ([], 0)
 
-    def test_a_mode_with_an_unknown_score_is_not_averaged(self) -> None:
+    def test_a_mode_with_an_unknown_score_is_not_averaged(self, tmp_path: Path) -> None:
         records = [
             metrics(model, mode, (1, 1), pies={"a": score, "b": 10})
             for model, mode, score in (
@@ -751,17 +803,19 @@ class TestPies:
                 ("mine", "span", None),
             )
         ]
-        means = zero_shot_means(scores_by_pie(records))
+        means = zero_shot_means(self.ours(records, tmp_path))
         assert means.models == ["sbert"]
-        assert means.values["a", "sentence"] == pytest.approx(20)
+        assert means.values.loc["a", "sentence"] == pytest.approx(20)
         # A mean over seeds is unknown if one of them is.
         seeds = [
             metrics("sbert+sentence+paper", "sentence", (1, 1), seed=seed, pies={"a": score})
             for seed, score in ((1, 40), (2, None))
         ]
-        assert scores_by_pie(seeds) == {}
+        assert self.ours(seeds, tmp_path)["ours"].isna().all()
 
-    def test_changes_from_fine_tuning_are_of_the_same_models_in_all_modes(self) -> None:
+    def test_changes_from_fine_tuning_are_of_the_same_models_in_all_modes(
+        self, tmp_path: Path
+    ) -> None:
         records = [
             metrics(model, mode, (1, 1), pies={"a": score})
             for model, mode, score in (
@@ -776,9 +830,9 @@ class TestPies:
                 ("other+sentence+paper", "span", 90),
             )
         ]
-        gains = gains_by_pie(scores_by_pie(records))
+        gains = gains_by_pie(self.ours(records, tmp_path))
         assert gains.models == ["sbert"]
-        assert gains.values == pytest.approx({("a", "sentence"): 5, ("a", "span"): 15})
+        assert gains.values.loc["a"].to_dict() == pytest.approx({"sentence": 5, "span": 15})
 
 
 class TestSignificance:
@@ -856,14 +910,13 @@ class TestSignificance:
         )  # fmt: skip
         write_json(tmp_path / "found.json", item.model_dump())
         model = ModelDescription(name="m", kind="embedder", label="M")
-        content = significance(
-            DisplayInputs(metrics=(str(tmp_path / "found.json"),), models=(model,))
-        )
+        inputs = DisplayInputs(metrics=(str(tmp_path / "found.json"),), models=(model,))
+        content = made(SIGNIFICANCE_TABLE, inputs)
         assert (
             f"The {pies} PIEs were resampled with all their queries (40): 50 bootstrap samples, and"
             f" {patterns} sign patterns over PIEs."
         ) in content.caption
-        tex, rows = written(content, tmp_path)
+        tex, rows = written(SIGNIFICANCE_TABLE, inputs, tmp_path)
         assert "40.00 [40.00, 40.00]" in tex
         assert r"its 95\% interval and the $p$-value" in tex
         assert (rows[0]["low"], rows[0]["high"]) == ("40.00", "40.00")
@@ -896,10 +949,11 @@ class TestSignificance:
         ]
         made_from = inputs_of(records, models, tmp_path)
         options = {"permutations": 99, "resamples": 50}
-        content = model_pairs(made_from.model_copy(update={"options": options}))
-        tex, rows = written(content, tmp_path)
-        of_precision = [row for row in rows if row["metric"] == "r_precision"]
-        tested = {(row["query_mode"], row["first"], row["second"]): row for row in of_precision}
+        inputs = made_from.model_copy(update={"options": options})
+        content = made(PAIRS_TABLE, inputs)
+        tex, rows = written(PAIRS_TABLE, inputs, tmp_path)
+        of_precision = [row for row in rows if row["measure"] == "r_precision_difference"]
+        tested = {(row["query_mode"], row["against"], row["model"]): row for row in of_precision}
         assert list(tested) == [
             ("sentence", "a", "b"), ("span", "a", "b"), ("span", "a", "c"), ("span", "b", "c")
         ]  # fmt: skip
@@ -908,6 +962,6 @@ class TestSignificance:
         assert tested["span", "a", "b"]["ours"] == "0.00"
         # Two of sixteen patterns, times the three pairs of the mode.
         assert (above["p_value"], above["p_holm"]) == ("0.125", "0.375")
-        assert above["metrics"].split() == [made_from.metrics[0], made_from.metrics[2]]
+        assert above["files"].split() == [made_from.metrics[0], made_from.metrics[2]]
         assert "all 16 sign patterns" in content.caption
         assert "span & A & C" in tex

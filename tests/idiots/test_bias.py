@@ -18,7 +18,7 @@ from pieline.beyond.idiots.metrics import (
     swap_test,
 )
 from pieline.beyond.idiots.study import ExtendedIdiots
-from pieline.beyond.idiots.table import bias
+from pieline.beyond.idiots.table import BIAS_TABLE
 from pieline.beyond.settings import BeyondIdiots
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
@@ -27,8 +27,9 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.reporting.figures import use_style
-from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import ModelDescription
+from pieline.reporting.tables import make_table
 from pieline.studies.idiots import questions as idiots_questions
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.predictions import (
@@ -67,6 +68,12 @@ def says(item: IdiotsSentence, yes: bool) -> DetectionPrediction:
     return read_prediction(item.id, answer(item.id, text))
 
 
+def lost(seed: str, setting: str = "lost") -> PlannedRun:
+    """Return a run that nobody made."""
+    keys = {"model": "rules", "setting": setting, "seed": seed}
+    return PlannedRun(keys=keys, metrics="", not_run="nobody asked it")
+
+
 def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
     """Return the inputs of table and figure for a model's answers in each setting."""
     metrics = [
@@ -80,9 +87,10 @@ def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
     )
     write_json(path := "results/metrics/idiots/rules/bias.json", record.model_dump())
     return DisplayInputs(
+        study="idiots",
         metrics=(path,),
         models=(ModelDescription(name="rules", kind="llm", label="Rules"),),
-        not_run={"rules/lost/0": "nobody asked it"},
+        runs=(lost("0"),),
         options={"against": "zero_shot"},
     )
 
@@ -104,7 +112,8 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DisplayInputs:
 
 
 def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path) -> None:
-    rows = {(row["setting"], row["metric"]): row for row in table_rows(bias(simulated), tmp_path)}
+    lines = table_rows(BIAS_TABLE, simulated, tmp_path)
+    rows = {(row["setting"], row["measure"]): row for row in lines}
 
     def value(*key: str) -> float:
         return float(rows[key]["ours"])
@@ -122,15 +131,17 @@ def test_ability_and_bias_are_separated(simulated: DisplayInputs, tmp_path: Path
             assert put_in - 0.005 <= float(measured["high"])
             assert value(setting, metric) == pytest.approx(put_in, abs=0.3)
     # The first setting changes the criterion, the second one changes d′.
-    assert (
-        value("eager", "criterion_change_p_holm") < 0.05 < value("eager", "d_prime_change_p_holm")
-    )
-    assert value("able", "d_prime_change_p_holm") < 0.05 < value("able", "criterion_change_p_holm")
+
+    def p_value(*key: str) -> float:
+        return float(rows[key]["p_holm"])
+
+    assert p_value("eager", "criterion_change") < 0.05 < p_value("eager", "d_prime_change")
+    assert p_value("able", "d_prime_change") < 0.05 < p_value("able", "criterion_change")
     assert value("eager", "criterion_change") < 0 < value("able", "d_prime_change")
     assert value("yes", "hits") == value("yes", "false_alarms") == 100
     assert (value("mute", "unreadable"), rows["mute", "hits"]["ours"]) == (len(SUITE), "")
     assert rows["mute", "d_prime"]["ours"] == rows["zero_shot", "d_prime_change"]["ours"] == ""
-    assert rows["lost", "d_prime"]["reason"].startswith("not run: nobody asked it")
+    assert rows["lost", "d_prime"]["reason"].startswith("nobody asked it")
 
 
 def test_the_figure_has_every_prompt(simulated: DisplayInputs) -> None:
@@ -224,9 +235,9 @@ def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
 
 
 def test_a_seed_that_was_left_out_is_a_note(simulated: DisplayInputs) -> None:
-    left_out = {"rules/eager/1": "no key"}
-    content = bias(simulated.model_copy(update={"not_run": left_out}))
-    assert content.notes[0] == "Without seed 1 of Rules (eager): no key."
+    inputs = simulated.model_copy(update={"runs": (lost("1", "eager"),)})
+    content, _ = make_table(BIAS_TABLE.make, BIAS_TABLE.numbers, inputs)
+    assert content.notes[0] == "Without seed 1 of Rules (eager): nobody asked it."
     assert len(content.groups[0].rows) == 5
 
 

@@ -71,6 +71,15 @@ READ: list[tuple[str | None, dict[str, str], OutcomeName, bool | None, str | Non
     (says(True, "break the ice"), {}, "ok", True, "break the ice"),
     (says(False), {}, "ok", False, ""),
     ('{"hasIdiom": "True", "idiom": null}', {}, "ok", True, None),
+    # Keys that can only mean the decision.
+    ('{"has_idiom": true, "idiom": "a b"}', {}, "ok", True, "a b"),
+    ('{"is_idiomatic": false, "meaning": "x"}', {}, "ok", False, None),
+    ('{"answer": "yes", "idiom": "a b"}', {}, "ok", True, "a b"),
+    ('{"literal": true}', {}, "unparseable", None, None),
+    ('{"meaning_known": true}', {}, "unparseable", None, None),
+    ('{"has_idiom": true, "is_idiomatic": false}', {}, "unparseable", None, None),
+    # JSON in a JSON string.
+    ('"{\\"hasIdiom\\": true, \\"idiom\\": \\"a b\\"}"', {}, "ok", True, "a b"),
     ('{"hasIdiom": "false"}', {}, "ok", False, None),
     ('{"hasIdiom": true, "idiom": ["a bite", "a bark"]}', {}, "ok", True, "a bite; a bark"),
     ("```json\n" + says(True, "x y") + "\n```", {}, "ok", True, "x y"),

@@ -67,4 +67,4 @@ def test_the_default_run_replays_without_model_or_provider_library(tmp_path: Pat
 def test_recordings_are_sorted_and_match_the_questions(recordings: Path) -> None:
     assert verify(recordings) == []
     lines = raw_lines(recordings)
-    assert b"".join(lines[key] for key in sorted(lines)) == recordings.read_bytes()
+    assert b"".join(lines[key][0] for key in sorted(lines)) == recordings.read_bytes()

@@ -9,20 +9,19 @@ from idiots_cases import ROOT, predictions_of, published, score, sentences
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
-from pieline.core.imports import import_object
 from pieline.core.records import load_record
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
-from pieline.reporting.inputs import DisplayInputs, Rows
-from pieline.reporting.tables import write_table
+from pieline.reporting.inputs import DisplayInputs, RowChoice
+from pieline.reporting.tables import TableContent, make_table, write_table
 from pieline.studies.idiots import runs as idiots_runs
+from pieline.studies.idiots import tables
 from pieline.studies.idiots.datasets import save_dataset
-from pieline.studies.idiots.metrics.detection import DetectionMetrics
+from pieline.studies.idiots.metrics.detection import UNSORTED, DetectionMetrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
-from pieline.studies.idiots.tables import UNSORTED
 from pieline.studies.idiots.verdicts import (
     DetectionRun,
     ReviewCase,
@@ -63,8 +62,12 @@ ODD = {
 """Printed cells that differ from the counts, with the values from the counts."""
 
 TABLES = {"detection": 1, "consistency": 2, "distractors": 3}
-PUBLISHED = {
-    name: ROOT / "published" / f"idiots_table{number}.csv" for name, number in TABLES.items()
+MADE = {
+    "detection": tables.DETECTION_TABLE,
+    "consistency": tables.CONSISTENCY_TABLE,
+    "distractors": tables.DISTRACTORS_TABLE,
+    "errors": tables.ERRORS_TABLE,
+    "dataset": tables.DATASET_TABLE,
 }
 REVIEWED = "llama-2-7b-chat"
 
@@ -114,27 +117,31 @@ def judged(
 
 
 def make(
-    table: str, metrics: list[str], folder: Path, rows: Rows = "paper"
+    table: str, metrics: list[str], folder: Path, rows: RowChoice = "paper"
 ) -> tuple[list[dict[str, str]], str]:
     """Return the CSV rows and LaTeX of a table; models without a metric file were not run."""
     run = Project(load_registry(ROOT / "models.yaml"), LLMSettings())
     models = run.describe_models(COUNTS)
+    of_paper = {"is_configured": False, "not_run": NOT_CONFIGURED}
     ran, absent = models[: len(metrics)], models[len(metrics) :]
+    declared = MADE[table]
+    files = [ROOT / f"published/{name}" for name in ("tables.yaml", "schema.yaml")]
+    files += [ROOT / f"published/{name}.csv" for name in declared.printed]
     inputs = DisplayInputs(
+        study="idiots",
+        display=declared.name,
         metrics=tuple(metrics),
         files={
-            "published": str(PUBLISHED.get(table, "")),
-            "text_numbers": str(ROOT / "published" / "text_numbers.csv"),
             "manifest": str(Path(metrics[0]).with_name("manifest.json")),
+            **{path.stem: str(path) for path in files},
         },
-        models=ran,
-        absent=absent,
-        not_run={model.name: NOT_CONFIGURED for model in absent},
+        models=(*ran, *(model.model_copy(update=of_paper) for model in absent)),
+        data="released",
         rows=rows,
     )
-    content = import_object(f"pieline.studies.idiots.tables:{table}")(inputs)
+    content, numbers = make_table(declared.make, declared.numbers, inputs)
     outputs = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
-    write_table(table, content, templates=ROOT / "templates", **outputs)
+    write_table(table, content, numbers, templates=ROOT / "templates", **outputs)
     with outputs["csv"].open(encoding="utf-8") as stream:
         return list(csv.DictReader(stream)), outputs["tex"].read_text(encoding="utf-8")
 
@@ -142,7 +149,7 @@ def make(
 @pytest.mark.parametrize("table", TABLES)
 def test_table_from_counts(table: str, metrics: list[str], tmp_path: Path) -> None:
     lines, latex = make(table, metrics, tmp_path)
-    rows = {(row["model"], row["metric"]): row for row in lines}
+    rows = {(row["model"], row["measure"]): row for row in lines}
     printed = published(f"idiots_table{TABLES[table]}")
     models = load_registry(ROOT / "models.yaml")
     cells = {
@@ -153,13 +160,13 @@ def test_table_from_counts(table: str, metrics: list[str], tmp_path: Path) -> No
     assert len(cells) == 3 * {"detection": 6, "consistency": 4, "distractors": 3}[table]
     for cell, value in cells.items():
         row = rows[cell]
-        assert row["comparable"] == "yes", row
-        assert Path(row["metrics"]).stem == cell[0]
+        assert Path(row["files"]).stem == cell[0]
+        shown = f"{float(row['ours']):.{row['decimals']}f}"
         if cell in ODD:
-            assert (row["ours"], row["reproduced"]) == (ODD[cell], "no")
+            assert (shown, row["verdict"]) == (ODD[cell], "not reproduced")
         else:
-            assert (float(row["ours"]), row["reproduced"]) == (value, "yes"), cell
-        assert row["ours"] in latex
+            assert (float(shown), row["verdict"]) == (value, "reproduced"), cell
+        assert shown in latex
 
 
 @pytest.mark.parametrize("table", [*TABLES, "errors"])
@@ -168,25 +175,24 @@ def test_rows_of_the_run_are_unchanged_rows_of_the_whole_table(
 ) -> None:
     whole, _ = make(table, metrics[:2], tmp_path)
     rows, latex = make(table, metrics[:2], tmp_path, rows="run")
-    own = [Path(path).stem for path in metrics[:2]]
-    assert rows == [row for row in whole if row["model"] in own]
-    assert len(rows) < len(whole)
+    # The CSV has every number in both; only the layout selects.
+    assert rows == whole
     assert NOT_CONFIGURED not in latex
 
 
 def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_path: Path) -> None:
     lines, latex = make("errors", metrics, tmp_path)
-    by_id = {row["id"]: row for row in lines if row["id"]}
-    assert {name: (row["ours"], row["reproduced"]) for name, row in by_id.items()} == {
-        "idiots.false_negatives_llama2": ("0", "yes"),
-        "idiots.false_negatives_mistral": ("17", "yes"),
-        "idiots.false_negatives_vicuna": ("2", "yes"),
-        "idiots.invented_llama2": ("23", "yes"),
+    rows = {(row["model"], row["measure"]): row for row in lines}
+    compared = {key: row["ours"] for key, row in rows.items() if row["verdict"] == "reproduced"}
+    assert compared == {
+        (REVIEWED, "false_negatives"): "0.0",
+        ("mistral-7b-instruct", "false_negatives"): "17.0",
+        ("vicuna-7b", "false_negatives"): "2.0",
+        (REVIEWED, "invented"): "23.0",
     }
-    rows = {(row["model"], row["metric"]): row for row in lines}
-    assert rows[REVIEWED, "phrasal_verb"]["ours"] == "3"
-    assert rows["vicuna-7b", "wrong_idiom"]["ours"] == "18"
-    assert rows["vicuna-7b", "false_positives_elsewhere"]["ours"] == "32"
+    assert rows[REVIEWED, "phrasal_verb"]["ours"] == "3.0"
+    assert rows["vicuna-7b", "wrong_idiom"]["ours"] == "18.0"
+    assert rows["vicuna-7b", "false_positives_elsewhere"]["ours"] == "32.0"
     # Cells without verdicts are empty with a reason, which the row repeats.
     assert rows["vicuna-7b", "invented"]["ours"] == ""
     assert UNSORTED in rows["vicuna-7b", "invented"]["reason"]
@@ -198,19 +204,19 @@ def test_errors_and_the_invented_idioms_from_a_review(metrics: list[str], tmp_pa
 
 def test_agreement_is_shown_next_to_consistency(metrics: list[str], tmp_path: Path) -> None:
     lines, latex = make("consistency", metrics, tmp_path)
-    cells = {(row["model"], row["metric"]): row["ours"] for row in lines}
-    assert [cells[REVIEWED, name] for name in ("verdicts_human", "kappa")] == ["250", "1.000"]
-    assert [cells["vicuna-7b", name] for name in ("verdicts_human", "kappa")] == ["0", ""]
+    cells = {(row["model"], row["measure"]): row["ours"] for row in lines}
+    assert [cells[REVIEWED, name] for name in ("verdicts_human", "kappa")] == ["250.0", "1.0"]
+    assert [cells["vicuna-7b", name] for name in ("verdicts_human", "kappa")] == ["0.0", ""]
     assert "People judged 250 of the 706 answers" in latex
 
 
 def test_the_counts_of_section_3(metrics: list[str], tmp_path: Path) -> None:
     lines, _ = make("dataset", metrics, tmp_path)
-    assert [(row["id"], row["ours"], row["reproduced"]) for row in lines] == [
-        ("idiots.idioms", "93", "yes"),
-        ("idiots.sentences", "250", "yes"),
-        ("idiots.idiomatic", "164", "yes"),
-        ("idiots.distractors", "86", "yes"),
+    assert [(row["measure"], row["ours"], row["verdict"]) for row in lines] == [
+        ("idioms", "93.0", "reproduced"),
+        ("sentences", "250.0", "reproduced"),
+        ("idiomatic", "164.0", "reproduced"),
+        ("distractors", "86.0", "reproduced"),
     ]
 
 
@@ -220,27 +226,26 @@ def test_a_mirror_without_the_sentences_gives_rows_with_a_reason(tmp_path: Path)
     )
     study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
     lack = "the mirror has no idiots/idioms_sentences.tsv"
-    assert set(study.left_out().values()) == {lack}
+    assert {run.lacks for run in study.plan} == {lack}
     assert study.raw_files() == study.plan.made() == study.tasks() == []
     sizes, first, *_ = study.tables()
     for table, cells in ((sizes, 4), (first, 18)):
-        content = table.make(study.shown[table])
+        content, numbers = make_table(table.make, table.numbers, study.shown[table])
         rows = [row for group in content.groups for row in group.rows]
         assert {row.reason for row in rows} == {lack}
-        assert len(list(content.numbers())) == cells
+        assert numbers is not None
+        assert numbers["printed"].notna().sum() == cells
 
 
 def test_the_prompt_of_figures_1_and_2(tmp_path: Path) -> None:
     path = ROOT / "prompts/idiots/detect.jinja"
-    content = import_object("pieline.studies.idiots.tables:prompt")(
-        DisplayInputs(files={"prompt": str(path)})
-    )
+    content: TableContent = tables.prompt(DisplayInputs(files={"prompt": str(path)}))
     system, user, llama = (row.cells[0].text for group in content.groups for row in group.rows)
     assert system.startswith("You are a professional linguist")
     assert user == "sentence"
     assert llama == f"<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
     outputs = {name: tmp_path / f"table.{name}" for name in ("tex", "csv", "html")}
-    write_table("idiots_prompt", content, templates=ROOT / "templates", **outputs)
+    write_table("idiots_prompt", content, None, templates=ROOT / "templates", **outputs)
     assert "<<SYS>>" not in outputs["tex"].read_text(encoding="utf-8")
 
 
@@ -266,7 +271,10 @@ def test_a_model_that_was_not_run_has_a_row_with_a_reason(
     lines, latex = make("detection", metrics[:1], tmp_path)
     rows = [row for row in lines if row["model"] == "vicuna-7b"]
     assert len(rows) == 6
-    assert all(row["ours"] == "" and row["reason"] == f"not run: {NOT_CONFIGURED}" for row in rows)
+    assert all(
+        (row["ours"], row["verdict"], row["reason"]) == ("", "not run", NOT_CONFIGURED)
+        for row in rows
+    )
     assert {row["printed"] for row in rows} >= {"0.988", "0.081"}
     row = latex[latex.index("Vicuna-7b") :].split(r"\\")[0]
     assert r"\textsuperscript{a}" in row
@@ -293,8 +301,8 @@ def test_deviations_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
     path = tmp_path / "metrics.json"
     write_json(path, record.model_copy(update={"conditions": conditions}).model_dump(mode="json"))
     lines, _ = make("detection", [str(path)], tmp_path)
-    row = next(row for row in lines if row["metric"] == "recall")
-    assert (row["comparable"], row["reason"]) == ("no", "; ".join(deviations))
+    row = next(row for row in lines if row["measure"] == "recall")
+    assert (row["verdict"], row["reason"]) == ("not comparable", "; ".join(deviations))
 
 
 @pytest.mark.parametrize(

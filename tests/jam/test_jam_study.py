@@ -25,7 +25,7 @@ from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.settings import RELEASED as RELEASED_FORM
 from pieline.studies.jam.settings import ConfusedModels, JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.studies.jam.tables.appendix import HUMANS_TABLE
+from pieline.studies.jam.tables.appendix import HUMANS_TABLE, UNLABELED, human_numbers
 from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, FormDetails
 from pieline.studies.jam.variants.generation import HardVariants
 
@@ -198,7 +198,7 @@ def test_the_released_form_switches_every_part() -> None:
     assert (tuning.form, tuning.weight_decay, tuning.input) == ("released", 0.01, "whitespace")
     assert tuning.training_input == "text"
     assert tuning.details == FormDetails(
-        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True
+        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True, drop_unbegun=True
     )
     assert (tuning.epochs, tuning.batch_size, tuning.learning_rate) == (20, 32, 2e-5)
     assert (tuning.seeds, settings.seeds) == ([5, 7, 42, 123, 1773], [42, 43, 44])
@@ -278,12 +278,12 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
 def test_released_form_requires_enforcement() -> None:
     jam = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
     reason = "the provider enforces no form of the answer"
-    assert reason not in jam.left_out().values()
+    assert reason not in {run.lacks for run in jam.plan}
     entry = jam.project.language_model("gpt-4o")
     bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
     run = RELEASED | {"registry": {**jam.project.registry, "gpt-4o": bare}}
     lacks = study(run=run, models=["gpt-4o"], asking="released")
-    assert set(lacks.left_out().values()) == {reason}
+    assert {run.lacks for run in lacks.plan} == {reason}
 
 
 @pytest.mark.parametrize(
@@ -467,10 +467,10 @@ def test_human_baseline_requires_labels() -> None:
 
     nobody, filled = humans(), humans(humans=["a.csv", "b.csv"])
     assert nobody
-    assert "fill in results/datasets/jam/english.human_form.csv" in nobody.not_run["people"]
     assert filled
-    assert filled.metrics == ("results/metrics/jam/english/humans.json",)
-    assert (nobody.metrics, filled.not_run) == ((), {})
+    assert (nobody.metrics, filled.metrics) == ((), ("results/metrics/jam/english/humans.json",))
+    assert {*human_numbers(nobody)["not_run"]} == {UNLABELED}
+    assert "fill in results/datasets/jam/english.human_form.csv" in UNLABELED
     assert humans(languages=["german"]) is None
     assert jam_files.human_labels(study(humans="both.csv")) == ["both.csv"]
 

@@ -162,7 +162,7 @@ def test_provider_failure_is_an_error(asking):
 
     with FaultServer(failing) as server:
         spec, model = asking(server.api_base)
-        with pytest.raises(UserError, match=r"1 of 4 questions got no answer.*run again"):
+        with pytest.raises(UserError, match=r"1 of 4 questions got no answer.*a further run asks"):
             generate_variants(ORIGINALS, VariantWriting(spec, GENERATION, PROMPTS), model)
         server.behave = scripted
         asked = len(server.requests)

@@ -140,7 +140,11 @@ def test_drift_is_unknown_where_nothing_was_right() -> None:
         ([["go dutch"], ["go dutch"], None, None, None], ()),
         ([["go dutch"], ["go dutch"], [], []], ()),
         ([["b", "a"], ["a", "b"], ["a", "b"], [], []], ("a", "b")),
-        ([["go dutch", "Go dutch"], [], []], ()),
+        # An idiom counts as often as it is named, and space around it does not matter.
+        ([["go dutch", "Go dutch"], [], []], ("go dutch",)),
+        ([["a b", "a b", "a b"], [], [], [], []], ("a b",)),
+        ([["a b", "a b"], [], [], [], []], ()),
+        ([[" a b"], ["a b"], ["a b "], [], []], ("a b",)),
         ([["go dutch"]], ("go dutch",)),
     ],
 )

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from idiolink.test_described_tables import statements
 from support import ROOT
+from table_files import content_of, statements
 from test_baselines import jam_sentence as sentence
 
 from pieline.core.records import save_jsonl
@@ -15,8 +15,9 @@ from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.reporting.displays import Display
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import read_comparisons, read_printed
-from pieline.reporting.tables import TableContent, write_table
+from pieline.reporting.numbers import Number, rows_of
+from pieline.reporting.printed import read_printed
+from pieline.reporting.tables import TableContent, make_table, write_table
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 
@@ -32,14 +33,21 @@ def declared(name: str, **settings: Any) -> tuple[Display, DisplayInputs]:
 
 
 def table_content(name: str, **settings: Any) -> TableContent:
-    table, given = declared(name, **settings)
-    content: TableContent = table.make(given)
-    return content
+    return content_of(*declared(name, **settings))
+
+
+def hyperparameters(**settings: Any) -> dict[str, Number]:
+    """Return the numbers of Table 4 by parameter."""
+    table, given = declared("jam_hyperparameters", **settings)
+    _, numbers = make_table(table.make, table.numbers, given)
+    assert numbers is not None
+    (by_name,) = rows_of(numbers, ()).values()
+    return by_name
 
 
 def test_table_1_has_the_languages_of_the_files_that_are_read(tmp_path: Path) -> None:
     table, given = declared("jam_datasets")
-    content = table.make(given)
+    content = content_of(table, given)
     cells = {name: cell for (name, _), cell in statements(content).items()}
     assert [cell.printed for cell in cells.values()] == [
         row["languages"] for row in read_printed(PUBLISHED / "jam_table1.csv")
@@ -57,7 +65,7 @@ def test_table_1_has_the_languages_of_the_files_that_are_read(tmp_path: Path) ->
     # The languages are those of the list of public files.
     listed = tmp_path / "upstream.yaml"
     listed.write_text("id10m/test_italian.tsv: {url: null, sha256: null}\n", encoding="utf-8")
-    content = table.make(given.with_files(**given.files | {"upstream": str(listed)}))
+    content = content_of(table, given.with_files(**given.files | {"upstream": str(listed)}))
     assert {name: cell.ours for (name, _), cell in statements(content).items() if cell.ours} == {
         "ID10M gold": "IT"
     }
@@ -66,18 +74,28 @@ def test_table_1_has_the_languages_of_the_files_that_are_read(tmp_path: Path) ->
 def test_table_4_compares_settings() -> None:
     paper = {row["parameter"]: row["value"] for row in read_printed(PUBLISHED / "jam_table4.csv")}
     cells = statements(table_content("jam_hyperparameters", models=["mbert"]))
-    assert {name: cell.ours for (name, _), cell in cells.items()} == paper
+    texts = {name: cell.ours for (name, _), cell in cells.items()}
+    assert texts == {
+        "Epochs": paper["epochs"],
+        "Batch size": paper["batch_size"],
+        "Learning rate": paper["learning_rate"],
+    }
     mine = {"epochs": 3, "learning_rate": 3e-4}
-    cells = statements(table_content("jam_hyperparameters", models=["mbert"], fine_tuning=mine))
-    assert {name: (cell.ours, cell.reason) for (name, _), cell in cells.items()} == {
-        "epochs": ("3", "not as printed"),
-        "batch_size": ("32", "as printed"),
-        "learning_rate": ("0.0003", "not as printed"),
+    numbers = hyperparameters(models=["mbert"], fine_tuning=mine)
+    # The values are stated, so they count as printed numbers, but never as reproduced.
+    assert {name: (one.ours, one.verdict, one.reason) for name, one in numbers.items()} == {
+        "epochs": (3, "not comparable", "stated, not measured: not as printed"),
+        "batch_size": (32, "not comparable", "stated, not measured: as printed"),
+        "learning_rate": (3e-4, "not comparable", "stated, not measured: not as printed"),
     }
-    without = table_content("jam_hyperparameters")
-    assert {row.reason for row in without.groups[0].rows} == {
-        "no encoder is fine-tuned in this configuration"
+    assert {(one.kind, one.counts) for one in numbers.values()} == {("parameter", True)}
+    without = hyperparameters()
+    absent = "no encoder is fine-tuned in this configuration"
+    assert {(one.ours, one.verdict, one.missing) for one in without.values()} == {
+        (None, "not run", absent)
     }
+    content = table_content("jam_hyperparameters")
+    assert {row.reason for row in content.groups[0].rows} == {absent}
 
 
 def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
@@ -90,19 +108,19 @@ def test_table_7_and_the_registry_differ_in_what_is_known() -> None:
         return {name for (name, key), cell in cells.items() if (key, cell.reason) == (what, reason)}
 
     # The Hub does not have google/bert-bert-base-uncased.
-    assert models("checkpoint", "not as printed") == {"bert"}
-    assert models("checkpoint", "printed without its organization") == {
-        "llama-4-scout",
-        "qwen2.5-72b",
+    assert models("Checkpoint", "not as printed") == {"BERT"}
+    assert models("Checkpoint", "printed without its organization") == {
+        "Llama 4 Scout",
+        "Qwen2.5-72B",
     }
-    assert models("licence", "not as printed") == set()
-    assert models("parameters", "differs from the printed size even when rounded") == {"mbert"}
-    assert models("parameters", "as printed, rounded") == {"llama-3.2-3b"}
+    assert models("License", "not as printed") == set()
+    assert models("# Param", "differs from the printed size even when rounded") == {"mBERT"}
+    assert models("# Param", "as printed, rounded") == {"Llama-3.2-3B"}
     # The paper has no size for the Gemini models, either.
-    assert models("parameters", "not stated in the paper") == {"gemini-2.5-flash", "gemini-2.5-pro"}
-    assert cells["gpt-4o", "parameters"].ours == "not published"
-    assert cells["gpt-4o", "parameters"].printed == "8B"
-    assert len(cells["gbert", "revision"].ours) == 40
+    assert models("# Param", "not stated in the paper") == {"Gemini 2.5 Flash", "Gemini 2.5 Pro"}
+    assert cells["GPT-4o", "# Param"].ours == "not published"
+    assert cells["GPT-4o", "# Param"].printed == "8B"
+    assert len(cells["GBERT", "Revision here"].ours) == 40
 
 
 def test_table_8_has_licences_and_versions() -> None:
@@ -112,11 +130,20 @@ def test_table_8_has_licences_and_versions() -> None:
         "LangChain": "not used in this project"
     }
     lock = (ROOT / "envs/requirements.lock").read_text(encoding="utf-8")
-    assert f"\nagno=={texts['Agno', 'version']} " in lock
+    assert f"\nagno=={texts['Agno', 'Version here']} " in lock
     assert "\nlangchain" not in lock
-    assert texts["ID10M", "licence"] == "CC-BY-NC-SA-4.0"
-    assert "files by digest" in texts["ID10M", "version"]
+    assert texts["ID10M", "License"] == "CC-BY-NC-SA-4.0"
+    assert "files by digest" in texts["ID10M", "Version here"]
     assert "not as printed" not in {cell.reason for cell in statements(content).values()}
+
+
+def prompt_texts(content: TableContent) -> dict[tuple[str, str], str]:
+    """Return the text of each turn by prompt and role."""
+    return {
+        (group.title, row.labels[0]): row.cells[0].text
+        for group in content.groups
+        for row in group.rows
+    }
 
 
 def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
@@ -126,12 +153,12 @@ def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
         "Few-shot +SC+CoTBest",
         "Few-shot example",
     ]
-    texts = {key: cell.ours for key, cell in statements(content).items()}
+    texts = prompt_texts(content)
     sent = load_prompt(ROOT / "prompts/jam/zero_shot.jinja")
     system, user = sent.messages(sentence="{sentence}", language="{language}")
-    assert texts["zero_shot", "system"] == system.content
-    assert texts["zero_shot", "user"] == user.content == "Sentence: {sentence}"
-    assert texts["few_shot_example", "assistant"].endswith("idioms: [{idiom}]")
+    assert texts["Zero-shot", "System prompt"] == system.content
+    assert texts["Zero-shot", "User prompt"] == user.content == "Sentence: {sentence}"
+    assert texts["Few-shot example", "Answer"].endswith("idioms: [{idiom}]")
 
     own = tmp_path / "mine.jinja"
     own.write_text("=== user ===\nIdioms in {{ sentence }}?\n", encoding="utf-8")
@@ -140,40 +167,41 @@ def test_figure_4_shows_the_sent_prompts(tmp_path: Path) -> None:
     content = table_content("jam_prompt", settings=ways, prompts={"mine": mine})
     # A response format enforced by the provider is not part of the prompt.
     assert [group.title for group in content.groups] == ["Zero-shot, form enforced", "mine"]
-    assert statements(content)["mine", "user"].ours == "Idioms in {sentence}?"
+    assert prompt_texts(content)["mine", "User prompt"] == "Idioms in {sentence}?"
 
 
 def test_figure_1_has_an_original_of_each_usage_and_a_variant(tmp_path: Path) -> None:
     data = tmp_path / "english.jsonl"
-    save_jsonl(
-        data,
-        [
-            sentence(original, number, figurative=original > 2)
-            for original in (1, 2, 3, 4)
-            for number in range(4)
-        ],
-    )
+    sentences = [
+        sentence(original, number, figurative=original > 2)
+        for original in (1, 2, 3, 4)
+        for number in range(4)
+    ]
+    save_jsonl(data, sentences)
     table, given = declared("jam_example", languages=["english"])
     assert given.files == {"english": "results/datasets/jam/english.jsonl"}
     inputs = given.with_files(english=str(data))
-    content = table.make(inputs)
+    content = content_of(table, inputs)
     assert [row.labels for row in content.groups[0].rows] == [
         ("go dutch (literal)", "original"),
         ("go dutch (literal)", "hard variant"),
         ("go dutch (figurative)", "original"),
         ("go dutch (figurative)", "hard variant"),
     ]
-    assert [key[-1] for key in statements(content)] == ["o1", "o1-v1", "o3", "o3-v1"]
+    by_id = {item.id: item.sentence for item in sentences}
+    assert [row.cells[0].text for row in content.groups[0].rows] == [
+        by_id[name] for name in ("o1", "o1-v1", "o3", "o3-v1")
+    ]
 
 
 @pytest.mark.parametrize("wraps", [True, False])
 def test_long_texts_are_broken_into_lines(wraps: bool, tmp_path: Path) -> None:
     content = table_content("jam_prompt" if wraps else "jam_artifacts")
     files = {end: tmp_path / f"table.{end}" for end in ("tex", "csv", "html")}
-    write_table("table", content, templates=ROOT / "templates", **files)
+    write_table("table", content, None, templates=ROOT / "templates", **files)
     tex, html = (files[end].read_text(encoding="utf-8") for end in ("tex", "html"))
     assert (r"{llp{0.65\linewidth}}" in tex) is wraps
     assert (r"expert of this language.\newline \newline If detected" in tex) is wraps
     assert ('class="paper-table wraps"' in html) is wraps
-    cells = read_comparisons(files["csv"])
-    assert {cell["comparable"] for cell in cells} == {"no"}
+    header = files["csv"].read_text(encoding="utf-8").splitlines()[0]
+    assert header == "row,column,ours,printed,reason"

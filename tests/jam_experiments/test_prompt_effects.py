@@ -11,12 +11,12 @@ from idiots.idiots_cases import answer
 from jam.jam_cases import original, sentences_of
 from run_script import run_script
 from support import ROOT
-from table_files import table_rows
+from table_files import content_of, table_rows
 
 from pieline.beyond.jam.figure import forest
 from pieline.beyond.jam.metrics import difference_interval, prompt_measures
 from pieline.beyond.jam.study import ExtendedJam
-from pieline.beyond.jam.table import prompts
+from pieline.beyond.jam.table import PROMPTS_TABLE
 from pieline.beyond.settings import BeyondJam
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json
@@ -28,7 +28,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.reporting.figures import use_style
-from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import ModelDescription
 from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
@@ -75,6 +75,12 @@ def misled(chance: float, seed: int) -> Callable[[JamSentence], bool]:
     return lambda item: item.is_figurative != (not item.is_original and draw() < chance)
 
 
+def lost(setting: str, seed: str) -> PlannedRun:
+    """Return a configured run that cannot be made."""
+    keys = {"model": "rules", "setting": setting, "language": "english", "seed": seed}
+    return PlannedRun(keys=keys, metrics="", not_run="nobody asked it")
+
+
 def display_inputs(
     folder: Path, runs: dict[str, list[dict[str, IdiomPrediction]]], **options: Any
 ) -> DisplayInputs:
@@ -91,12 +97,13 @@ def display_inputs(
             write_json(path, metrics.model_dump())
             paths.append(str(path))
     return DisplayInputs(
+        study="jam",
         metrics=tuple(paths),
         models=(
             ModelDescription(name="rules", kind="llm", label="Rules"),
             ModelDescription(name="always-none", kind="baseline", label="Always “none”"),
         ),
-        not_run={"rules/lost/english/42": "nobody asked it"},
+        runs=(lost("lost", "42"),),
         options={"added": False, "permutations": 199, "resamples": 400, **options},
     )
 
@@ -128,9 +135,9 @@ def table(
 
 
 def rows_of(inputs: DisplayInputs, folder: Path) -> dict[Any, dict[str, str]]:
-    """Return the rows of the CSV by setting, usage and metric."""
-    rows = table_rows(prompts(inputs), folder)
-    return {(row["setting"], row["usage"], row["metric"]): row for row in rows}
+    """Return the rows of the CSV by setting, usage and measure."""
+    rows = table_rows(PROMPTS_TABLE, inputs, folder)
+    return {(row["setting"], row["scope"], row["measure"]): row for row in rows}
 
 
 def number(table: dict[Any, dict[str, str]], *key: str) -> float:
@@ -146,9 +153,10 @@ def test_estimates_recover_what_the_rules_put_in(table: dict[Any, dict[str, str]
     assert float(change["low"]) < -20 < float(change["high"]) < 0
     for usage in ("all", "literal", "idiomatic"):
         gone = number(table, "blind", usage, "negative_drift_difference")
-        assert gone == -number(table, "zero_shot", usage, "negative_drift")
+        assert gone == pytest.approx(-number(table, "zero_shot", usage, "negative_drift"))
         assert number(table, "blind", usage, "variant_errors") == 0
-    assert table["zero_shot", "all", "negative_drift_difference"]["ours"] == ""
+    assert table["careful", "all", "negative_drift_difference"]["against"] == "zero_shot"
+    assert ("zero_shot", "all", "negative_drift_difference") not in table
 
 
 def test_always_yes_prompt_is_detected(table: dict[Any, dict[str, str]]) -> None:
@@ -167,8 +175,9 @@ def test_always_yes_prompt_is_detected(table: dict[Any, dict[str, str]]) -> None
     assert number(table, "yes", "idiomatic", "variant_errors_difference") < -20
     assert number(table, "baseline", "all", "negative_drift") == 0
     assert number(table, "baseline", "idiomatic", "variant_errors") == 100
-    assert table["baseline", "all", "variant_errors_difference"]["ours"] == ""
-    assert table["lost", "all", "accuracy"]["reason"].startswith("not run: nobody asked it")
+    assert ("baseline", "all", "variant_errors_difference") not in table
+    assert table["baseline", "all", "variant_errors"]["model"] == "always-none"
+    assert table["lost", "all", "accuracy"]["reason"].startswith("nobody asked it")
 
 
 def test_encoders_are_compared_with_the_usual_training(tmp_path: Path) -> None:
@@ -181,7 +190,8 @@ def test_encoders_are_compared_with_the_usual_training(tmp_path: Path) -> None:
     table = rows_of(inputs, tmp_path)
     change = table["fine_tuned_hard", "all", "negative_drift_difference"]
     assert float(change["low"]) < -20 < float(change["high"]) < 0
-    assert table["fine_tuned", "all", "negative_drift_difference"]["ours"] == ""
+    assert table["fine_tuned_hard", "all", "negative_drift_difference"]["against"] == "fine_tuned"
+    assert ("fine_tuned", "all", "negative_drift_difference") not in table
     caption = (tmp_path / "table.tex").read_text()
     assert "against Zero-shot and encoders trained with texts of other PIEs" in caption
     assert len(forest(inputs).axes[0].get_yticklabels()) == 1
@@ -190,9 +200,21 @@ def test_encoders_are_compared_with_the_usual_training(tmp_path: Path) -> None:
 def test_p_values_are_corrected_for_the_prompts_of_a_usage(
     table: dict[Any, dict[str, str]],
 ) -> None:
-    lines = [table[name, "all", "variant_errors_p_holm"] for name in ("careful", "blind", "yes")]
+    lines = [
+        table[name, "all", "variant_errors_difference"] for name in ("careful", "blind", "yes")
+    ]
     least = min(lines, key=lambda line: float(line["p_value"]))
-    assert float(least["ours"]) == pytest.approx(3 * float(least["p_value"]), rel=0.01)
+    assert float(least["p_holm"]) == pytest.approx(3 * float(least["p_value"]), rel=0.01)
+
+
+def test_the_table_ends_each_usage_with_the_baseline(simulated: DisplayInputs) -> None:
+    (group,) = content_of(PROMPTS_TABLE, simulated).groups
+    assert group.title == "Rules, English"
+    settings = ["Zero-shot", "careful", "blind", "yes", "Always “none”"]
+    assert [row.labels for row in group.rows] == [
+        *((usage, name) for usage in ("all", "literal", "idiomatic") for name in settings),
+        ("all", "lost"),
+    ]
 
 
 def test_the_interval_is_paired() -> None:
@@ -306,9 +328,9 @@ def test_a_neutral_context_replaces_that_of_each_variant() -> None:
     assert inputs["neutral"] == "results/variants/jam_neutral/english.jsonl"
     assert "neutral" not in jam_questions.identification(study, setting="zero_shot", **run).inputs
     # The sample has neutral contexts only in English.
-    assert study.left_out() == {
-        "smollm2-135m-instruct/neutral/german/42": "no neutral contexts in German"
-        " (jam.variants.model writes them)"
+    assert {run.where["language"]: run.lacks for run in study.plan.select(setting="neutral")} == {
+        "english": "",
+        "german": "no neutral contexts in German (jam.variants.model writes them)",
     }
     (asked,) = (spec for spec in study.llm_tasks() if spec.name == "prompt_idioms")
     assert {(one["setting"], one["language"]) for one in asked.runs} == {
@@ -376,6 +398,6 @@ def test_the_sample_has_a_neutral_context_for_each_variant(tmp_path: Path) -> No
 
 
 def test_a_seed_that_was_left_out_is_a_note(simulated: DisplayInputs) -> None:
-    left_out = {"rules/careful/english/44": "no key"}
-    content = prompts(simulated.model_copy(update={"not_run": left_out}))
-    assert "Without seed 44 of Rules (careful, English): no key." in content.notes
+    inputs = simulated.model_copy(update={"runs": (lost("careful", "44"),)})
+    content = content_of(PROMPTS_TABLE, inputs)
+    assert "Without seed 44 of Rules (careful, English): nobody asked it." in content.notes

@@ -13,19 +13,20 @@ from jam.jam_cases import sentences_of
 from jam_experiments.test_drift import GPT_4O, judged
 from matplotlib.figure import Figure
 from support import ROOT
+from table_files import content_of, shown_number, table_rows, with_printed
 
 from pieline.core.conditions import Conditions
 from pieline.core.files import write_json
-from pieline.core.imports import import_object
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
+from pieline.reporting.displays import Table
 from pieline.reporting.figures import use_style
-from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
-from pieline.reporting.tables import write_table
 from pieline.studies.jam import runs as jam_runs
+from pieline.studies.jam.figures import results as figures
 from pieline.studies.jam.figures.results import billions
 from pieline.studies.jam.metrics.drift import (
     JudgedOriginal,
@@ -40,6 +41,14 @@ from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.predictions.baselines import predict
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.tables.results import (
+    CONFUSION_TABLE,
+    DRIFT_TABLE,
+    ORIGINALS_TABLE,
+    USAGE_TABLE,
+)
+from pieline.studies.jam.tables.runs import PAIRS_TABLE, RUNS_TABLE
+from pieline.studies.jam.tables.text import TEXT_TABLE
 
 NO_TAGS = TaggingScores(
     sentences=1, span_precision=0, span_recall=0, span_f1=0,
@@ -102,7 +111,7 @@ SEEDS = [
 ]
 
 
-def display_inputs(records: list[JamMetrics], folder: Path, **files: str) -> DisplayInputs:
+def display_inputs(records: list[JamMetrics], folder: Path) -> DisplayInputs:
     """Return the inputs of a table: metric files, and models without metrics as not run."""
     paths = []
     for item in records:
@@ -110,47 +119,59 @@ def display_inputs(records: list[JamMetrics], folder: Path, **files: str) -> Dis
         write_json(path, item.model_dump())
         paths.append(str(path))
     run = {item.model for item in records}
-    absent = [model for model in MODELS if model.name not in run]
+    absent = {"is_configured": False, "not_run": "nobody asked it"}
     return DisplayInputs(
+        study="jam",
         metrics=tuple(paths),
-        files={name: str(ROOT / "published" / file) for name, file in files.items()},
-        models=tuple(model for model in MODELS if model.name in run),
-        absent=tuple(absent),
-        not_run={model.name: "nobody asked it" for model in absent},
-        options={"figure3": {}},
+        models=(
+            *(model for model in MODELS if model.name in run),
+            *(model.model_copy(update=absent) for model in MODELS if model.name not in run),
+        ),
+        options={"figure3": {}, "permutations": 99},
+        data="released",
     )
 
 
-def make(maker: str, made_from: DisplayInputs, folder: Path) -> tuple[str, list[dict[str, str]]]:
+def lost(
+    model: str, setting: str, language: str = "english", seed: str = "42", reason: str = "no key"
+) -> PlannedRun:
+    """Return a configured run that cannot be made."""
+    keys = {"model": model, "setting": setting, "language": language, "seed": seed}
+    return PlannedRun(keys=keys, metrics="", not_run=reason)
+
+
+def make(table: Table, made_from: DisplayInputs, folder: Path) -> tuple[str, list[dict[str, str]]]:
     """Return LaTeX, without line breaks within rows, and the rows of the CSV."""
-    files = {name: folder / f"table.{name}" for name in ("tex", "csv", "html")}
-    content = import_object(f"pieline.studies.jam.tables.{maker}")(made_from)
-    write_table("jam", content, templates=ROOT / "templates", **files)
-    with files["csv"].open() as stream:
-        return files["tex"].read_text().replace("\n&", " &"), list(csv.DictReader(stream))
+    rows = table_rows(table, with_printed(table, made_from), folder)
+    return (folder / "table.tex").read_text().replace("\n&", " &"), rows
 
 
-TEXT_FILES = {"text_numbers": "text_numbers.csv", "published": "jam_table3.csv"}
+TABLES = {
+    "drift": DRIFT_TABLE,
+    "usage": USAGE_TABLE,
+    "confusion": CONFUSION_TABLE,
+    "runs": RUNS_TABLE,
+    "pairs": PAIRS_TABLE,
+    "text": TEXT_TABLE,
+}
 
 
 def write(table: str, records: list[JamMetrics], folder: Path) -> tuple[str, list[dict[str, str]]]:
-    number = {"drift": 3, "usage": 5, "confusion": 6}[table]
-    made_from = display_inputs(records, folder, published=f"jam_table{number}.csv")
-    return make(f"results:{table}_table", made_from, folder)
+    return make(TABLES[table], display_inputs(records, folder), folder)
 
 
 def cell(
     rows: list[dict[str, str]],
     model: str,
-    metric: str,
+    measure: str,
     language: str = "english",
     setting: str = "zero_shot",
 ) -> dict[str, str]:
     (row,) = [
         row
         for row in rows
-        if (row["model"], row["metric"], row["language"], row["setting"])
-        == (model, metric, language, setting)
+        if (row["model"], row["measure"], row["language"], row["setting"])
+        == (model, measure, language, setting)
     ]
     return row
 
@@ -160,35 +181,39 @@ def test_drift_table_has_the_printed_numbers(tmp_path: Path) -> None:
     assert r"GPT-4o & 483.00\printed{483.00} & 6.42\printed{6.42}" in text
     assert r"GPT-4o mini & 471.00 $\pm$ 7.94\printed{471.00 $\pm$ 7.94}" in text
     success, share = cell(rows, "gpt-4o", "success"), cell(rows, "gpt-4o", "negative_drift")
-    assert (success["ours"], success["printed"], success["reproduced"]) == ("483.00", "483", "yes")
-    assert (share["ours"], share["printed"], share["reproduced"]) == ("6.42", "6.42", "yes")
+    for row, number in ((success, "483.00"), (share, "6.42")):
+        assert (shown_number(row), row["verdict"]) == (number, "reproduced")
+        assert float(row["printed"]) == float(number)
     several = cell(rows, "gpt-4o-mini", "success_std")
-    assert (several["ours"], several["printed"], several["seeds"]) == ("7.94", "7.94", "42 43 44")
+    assert (shown_number(several), several["printed"]) == ("7.94", "7.94")
+    assert several["seeds"] == "42 43 44"
     assert "sample data" not in text
-    assert several["metrics"].split() == [
+    assert several["files"].split() == [
         str(tmp_path / f"english/gpt-4o-mini/zero_shot/seed-{seed}.json") for seed in (42, 43, 44)
     ]
 
 
-@pytest.mark.parametrize("table", [3, 5, 6])
-def test_rows_of_the_run_are_unchanged_rows_of_the_whole_table(table: int, tmp_path: Path) -> None:
-    german = metrics(right_originals(100), language="german")
-    records = [metrics(GPT_4O), german, *SEEDS, metrics(GPT_4O, model="bert", setting="fine_tuned")]
-    made_from = display_inputs(records, tmp_path, published=f"jam_table{table}.csv")
-    maker = {3: "results:drift_table", 5: "results:usage_table", 6: "results:confusion_table"}
-    _, whole = make(maker[table], made_from, tmp_path)
+@pytest.mark.parametrize("name", ["drift", "usage", "confusion"])
+def test_rows_of_the_run_are_unchanged_rows_of_the_whole_table(name: str, tmp_path: Path) -> None:
+    other = metrics(right_originals(100), language="german")
+    records = [metrics(GPT_4O), other, *SEEDS, metrics(GPT_4O, model="bert", setting="fine_tuned")]
+    made_from = with_printed(TABLES[name], display_inputs(records, tmp_path))
     # The configuration names GPT-4o first.
     models = sorted(made_from.models, key=lambda model: model.name != "gpt-4o")
-    update = {"rows": "run", "models": tuple(models)}
-    _, rows = make(maker[table], made_from.model_copy(update=update), tmp_path)
-    own = {(item.setting, item.model) for item in records}
+    of_run = made_from.model_copy(update={"rows": "run", "models": tuple(models)})
+    whole, shown = (
+        [row for group in content_of(TABLES[name], given).groups for row in group.rows]
+        for given in (made_from, of_run)
+    )
+    assert [row.labels for row in shown] == [("GPT-4o",), ("GPT-4o mini",), ("BERT",)]
     # Verdicts are the same: sampling ranges pool printed rows, also those without a row here.
-    expected = [row for row in whole if (row["setting"], row["model"]) in own]
-    order = [("zero_shot", "gpt-4o"), ("zero_shot", "gpt-4o-mini"), ("fine_tuned", "bert")]
-    expected.sort(key=lambda row: order.index((row["setting"], row["model"])))
-    assert rows == expected
+    assert all(row in whole for row in shown)
     # In a language of the run, printed numbers stay in our rows, also without a number of ours.
-    assert [row["printed"] != "" for row in rows if row["language"] == "german"].count(True) > 2
+    numbers = [cell.number for row in shown for cell in row.cells if cell.number]
+    german = [number for number in numbers if number.language == "german"]
+    assert [number.printed is not None for number in german].count(True) > 2
+    # The CSV has every number in both; only the layout selects.
+    assert make(TABLES[name], of_run, tmp_path)[1] == make(TABLES[name], made_from, tmp_path)[1]
 
 
 def test_missing_runs_have_a_reason(tmp_path: Path) -> None:
@@ -200,13 +225,13 @@ def test_missing_runs_have_a_reason(tmp_path: Path) -> None:
         ("bert", "english", "fine_tuned"),
     ):
         row = cell(rows, model, "success", language, setting)
-        assert (row["ours"], row["comparable"]) == ("", "no")
-        assert row["reason"].startswith("not run")
+        assert (row["ours"], row["verdict"]) == ("", "not run")
+        assert row["reason"]
         assert row["printed"]
     # The paper's row is in its group, with the printed numbers and a note.
     assert r"GPT-4o mini\textsuperscript{a} & --\printed{471.00 $\pm$ 7.94}" in text
     assert r"\textsuperscript{a}~nobody asked it" in text
-    assert cell(rows, "o3-mini", "success")["reason"] == "not run: nobody asked it"
+    assert cell(rows, "o3-mini", "success")["reason"] == "nobody asked it"
     few_shot = cell(rows, "gpt-4o", "success", setting="few_shot_sc_cotbest")
     assert "not with this setting and language" in few_shot["reason"]
     # German was not run, so its printed numbers are only in the CSV.
@@ -214,37 +239,34 @@ def test_missing_runs_have_a_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("records", [[], [metrics(GPT_4O)]], ids=["nothing ran", "one ran"])
-@pytest.mark.parametrize(
-    "maker", ["results:drift_table", "results:usage_table", "runs:runs", "runs:pairs"]
-)
+@pytest.mark.parametrize("table", ["drift", "usage", "runs", "pairs"])
 def test_a_run_that_was_left_out_is_an_empty_row_with_its_reason(
-    maker: str, records: list[JamMetrics], tmp_path: Path
+    table: str, records: list[JamMetrics], tmp_path: Path
 ) -> None:
-    published = {"results:drift_table": "jam_table3.csv", "results:usage_table": "jam_table5.csv"}
-    made_from = display_inputs(records, tmp_path, published=published.get(maker, "jam_table6.csv"))
-    keys = {f"gpt-4o/few_shot_sc_cotbest/{name}/42": "no key" for name in ("english", "german")}
-    left_out = {**keys, "gpt-4o/zero_shot_schema/english/42": "no such form"}
-    made_from = made_from.model_copy(
-        update={"not_run": made_from.not_run | left_out, "options": {"permutations": 99}}
+    left_out = (
+        *(lost("gpt-4o", FEW_SHOT, language) for language in ("english", "german")),
+        lost("gpt-4o", "zero_shot_schema", reason="no such form"),
     )
-    text, rows = make(maker, made_from, tmp_path)
+    configured = [
+        model.model_copy(update={"is_configured": True, "not_run": ""}) for model in MODELS
+    ]
+    update = {"runs": left_out, "models": tuple(configured)}
+    made_from = display_inputs(records, tmp_path).model_copy(update=update)
+    text, rows = make(TABLES[table], made_from, tmp_path)
     for reason in ("no key", "no such form"):
         assert f"~{reason}" in text
-        empty = [row for row in rows if row["reason"].startswith(f"not run: {reason}")]
+        empty = [row for row in rows if row["reason"].startswith(reason)]
         assert empty
         assert not any(row["ours"] for row in empty)
     assert len(re.findall(r"GPT-4o.*textsuperscript", text)) >= 2
 
 
-@pytest.mark.parametrize("maker", ["results:drift_table", "text:text", "runs:pairs"])
-def test_a_seed_that_was_left_out_is_a_note(maker: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["drift", "text", "pairs"])
+def test_a_seed_that_was_left_out_is_a_note(table: str, tmp_path: Path) -> None:
     records = [*SEEDS[:2], *(each.model_copy(update={"setting": "own"}) for each in SEEDS)]
-    made_from = display_inputs(records, tmp_path, **TEXT_FILES)
-    update = {
-        "not_run": made_from.not_run | {"gpt-4o-mini/zero_shot/english/44": "no key"},
-        "options": {**made_from.options, "permutations": 9},
-    }
-    text, _ = make(maker, made_from.model_copy(update=update), tmp_path)
+    left_out = (lost("gpt-4o-mini", "zero_shot", seed="44"),)
+    made_from = display_inputs(records, tmp_path).model_copy(update={"runs": left_out})
+    text, _ = make(TABLES[table], made_from, tmp_path)
     assert "Without seed 44 of GPT-4o mini (Zero-shot, English): no key." in text
 
 
@@ -283,7 +305,7 @@ def test_a_reworded_prompt_of_the_paper_makes_numbers_incomparable(
 def test_deviations_make_numbers_incomparable(tmp_path: Path) -> None:
     _, rows = write("drift", [metrics(GPT_4O, deviations=("another prompt",))], tmp_path)
     row = cell(rows, "gpt-4o", "success")
-    assert (row["comparable"], row["reason"]) == ("no", "another prompt")
+    assert (row["verdict"], row["reason"]) == ("not comparable", "another prompt")
 
 
 def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:
@@ -294,7 +316,7 @@ def test_unknown_drift_is_a_dash_and_not_zero(tmp_path: Path) -> None:
     numbers = re.sub(r"\\printed\{.*?\}", "", ours[1]).split("&")[1:]
     assert [number.strip() for number in numbers] == ["0.00", "0.00", "--", "0.00", "--"]
     row = cell(rows, "gpt-4o", "negative_drift_literal")
-    assert (row["ours"], row["comparable"]) == ("", "no")
+    assert (row["ours"], row["verdict"]) == ("", "not run")
     assert "no variant could drift" in row["reason"]
 
 
@@ -310,10 +332,10 @@ def test_originals_without_variants_are_shown_by_usage(tmp_path: Path) -> None:
         for seed, right in ((42, 30), (43, 40))
     ]
     only_literal = metrics([judged("o1", False, True, ())], language="german", released=False)
-    made_from = display_inputs([*records, only_literal], tmp_path).model_copy(update={"absent": ()})
-    tex, rows = make("results:originals_table", made_from, tmp_path)
-    ours = {(row["language"], row["metric"]): row["ours"] for row in rows}
-    assert [ours["english", name] for name in ("accuracy", "accuracy_pct_std")] == [
+    made_from = display_inputs([*records, only_literal], tmp_path)
+    tex, rows = make(ORIGINALS_TABLE, made_from, tmp_path)
+    ours = {(row["language"], row["measure"]): shown_number(row) for row in rows}
+    assert [ours["english", name] for name in ("accuracy", "accuracy_std")] == [
         "58.33",
         "11.79",
     ]
@@ -322,7 +344,7 @@ def test_originals_without_variants_are_shown_by_usage(tmp_path: Path) -> None:
     counts = [ours["english", f"right{usage}"] for usage in ("", "_literal", "_idiomatic")]
     assert counts == ["35.00", "20.00", "15.00"]
     (unknown,) = (
-        row for row in rows if (row["language"], row["metric"]) == ("german", "accuracy_idiomatic")
+        row for row in rows if (row["language"], row["measure"]) == ("german", "accuracy_idiomatic")
     )
     assert (unknown["ours"], unknown["printed"]) == ("", "")
     assert "there is no such original" in unknown["reason"]
@@ -336,7 +358,7 @@ def test_encoders_count_variants(tmp_path: Path) -> None:
     text, rows = write("confusion", [encoder], tmp_path)
     # 42 of S_M = 357 variants flipped; Table 6 has 42.40 and 314.60 over five seeds.
     assert re.search(r"BERT & 42.00\D.* & 315.00\D.* & 0.00\D", text)
-    assert cell(rows, "bert", "mixed", setting="fine_tuned")["reproduced"] == "yes"
+    assert cell(rows, "bert", "mixed", setting="fine_tuned")["verdict"] == "reproduced"
 
 
 def test_reasoning_models_have_their_own_group(tmp_path: Path) -> None:
@@ -347,8 +369,7 @@ def test_reasoning_models_have_their_own_group(tmp_path: Path) -> None:
 
 def test_sample_data_is_never_comparable(tmp_path: Path) -> None:
     _, rows = write("drift", [metrics(GPT_4O, released=False)], tmp_path)
-    assert {row["comparable"] for row in rows} == {"no"}
-    assert {row["reproduced"] for row in rows} == {""}
+    assert {row["verdict"] for row in rows} == {"not comparable", "not run"}
 
 
 def test_further_languages_are_below_in_wide_tables(tmp_path: Path) -> None:
@@ -364,12 +385,13 @@ def test_further_languages_are_below_in_wide_tables(tmp_path: Path) -> None:
         assert names == [name.lower() for name in shown]
     assert "o3-mini" in above
     assert "o3-mini" not in below
-    assert cell(rows, "gpt-4o", "success", "italian")["ours"] == "483.00"
+    assert cell(rows, "gpt-4o", "success", "italian")["ours"] == "483.0"
     keys = [tuple(row.items()) for row in rows]
     assert len(set(keys)) == len(keys)
 
 
-RANGE = "within sampling range"
+YES, RANGE, NO = "reproduced", "within sampling range", "not reproduced"
+NONE = "not run"
 
 
 def alike(number: int, **fields: Any) -> list[JamMetrics]:
@@ -383,23 +405,23 @@ def alike(number: int, **fields: Any) -> list[JamMetrics]:
 @pytest.mark.parametrize(
     ("records", "mean", "deviation"),
     [
-        (SEEDS, "yes", "yes"),
-        (alike(157), "yes", RANGE),  # 471 ± 3.00, printed 471 ± 7.94
+        (SEEDS, YES, YES),
+        (alike(157), YES, RANGE),  # 471 ± 3.00, printed 471 ± 7.94
         (alike(158), RANGE, RANGE),  # 474 ± 3.00
-        (alike(164), "no", RANGE),  # 492 ± 3.00
-        ([metrics(right_originals(168), model="gpt-4o-mini")], RANGE, ""),  # 504, one seed
-        ([metrics(right_originals(171), model="gpt-4o-mini")], "no", ""),  # 513
+        (alike(164), NO, RANGE),  # 492 ± 3.00
+        ([metrics(right_originals(168), model="gpt-4o-mini")], RANGE, NONE),  # 504, one seed
+        ([metrics(right_originals(171), model="gpt-4o-mini")], NO, NONE),  # 513
     ],
 )
 def test_sampling_range_over_seeds(
     records: list[JamMetrics], mean: str, deviation: str, tmp_path: Path
 ) -> None:
     _, rows = write("drift", records, tmp_path)
-    assert cell(rows, "gpt-4o-mini", "success")["reproduced"] == mean
-    assert cell(rows, "gpt-4o-mini", "success_std")["reproduced"] == deviation
+    assert cell(rows, "gpt-4o-mini", "success")["verdict"] == mean
+    assert cell(rows, "gpt-4o-mini", "success_std")["verdict"] == deviation
 
 
-@pytest.mark.parametrize(("number", "verdict"), [(161, "yes"), (167, RANGE), (168, "no")])
+@pytest.mark.parametrize(("number", "verdict"), [(161, YES), (167, RANGE), (168, NO)])
 def test_single_printed_seed_uses_the_pooled_deviation(
     number: int, verdict: str, tmp_path: Path
 ) -> None:
@@ -408,7 +430,7 @@ def test_single_printed_seed_uses_the_pooled_deviation(
     several = metrics(right_originals(157), model="gpt-4o-mini")
     text, rows = write("drift", [metrics(right_originals(number)), several], tmp_path)
     row = cell(rows, "gpt-4o", "success")
-    assert row["reproduced"] == verdict
+    assert row["verdict"] == verdict
     assert r"printed single seed, that range is wide: English S\_M $\pm$20.3, ND\_M" in text
     assert (
         row["tolerance"] == "462.714 to 503.286 if its deviation is that of rows with several seeds"
@@ -428,30 +450,28 @@ def test_zero_printed_deviation_is_pooled(tmp_path: Path) -> None:
     ]  # fmt: skip
     _, rows = write("usage", one_off, tmp_path)
     row = cell(rows, "gpt-4o-mini", "success_literal_std")
-    assert (row["printed"], row["reproduced"]) == ("0", RANGE)
+    assert (row["printed"], row["verdict"]) == ("0", RANGE)
 
 
 def test_pairs_and_runs(tmp_path: Path) -> None:
     seeds = [metrics(right_originals(178, flips=29), seed=seed) for seed in (42, 43)]
     other = metrics(right_originals(178), model="o3-mini")
-    made_from = display_inputs([*seeds, other], tmp_path)
-    tested = made_from.model_copy(update={"options": {"permutations": 4000}})
-    text, (row,) = make("runs:pairs", tested, tmp_path)
-    assert (row["first"], row["first_seeds"], row["second_seeds"]) == (
-        "gpt-4o/zero_shot",
-        "42 43",
-        "42",
+    options = {"permutations": 4000}
+    made_from = display_inputs([*seeds, other], tmp_path).model_copy(update={"options": options})
+    text, (row,) = make(TABLES["pairs"], made_from, tmp_path)
+    assert (row["model"], row["setting"], row["against"]) == (
+        "gpt-4o",
+        "zero_shot",
+        "o3-mini/zero_shot",
     )
-    assert (row["metric"], row["ours"]) == ("negative_drift_difference", "5.43")
+    assert (row["measure"], shown_number(row)) == ("negative_drift_difference", "5.43")
     assert float(row["p_value"]) == pytest.approx(0.5 / 4001, rel=1e-3)
     assert r"GPT-4o, Zero-shot & o3-mini, Zero-shot & 5.43 & \textless{} 0.001" in text
-    assert row["metrics"].split() == list(made_from.metrics)
-    text, lines = make("runs:runs", made_from, tmp_path)
+    assert row["files"].split() == list(made_from.metrics)
+    text, lines = make(TABLES["runs"], made_from, tmp_path)
     assert "GPT-4o & Zero-shot & EN & 42 & 100.00 & 534 & 29 & 5.43 & 0 of 712" in text
-    flipped = [
-        row for row in lines if (row["model"], row["metric"]) == ("gpt-4o", "flipped_overall")
-    ]
-    assert (flipped[0]["ours"], flipped[0]["metrics"]) == ("29.00", made_from.metrics[0])
+    flipped = [row for row in lines if (row["model"], row["measure"]) == ("gpt-4o", "flipped")]
+    assert (flipped[0]["ours"], flipped[0]["files"]) == ("29.0", made_from.metrics[0])
 
 
 def unread(record: JamMetrics, number: int) -> JamMetrics:
@@ -468,16 +488,16 @@ def test_unreadable_answers_are_counted_beside_the_row(table: str, tmp_path: Pat
     assert "GPT-4o (unreadable: EN 700 of 712" in (tmp_path / "table.html").read_text()
     assert text.count("(unreadable") == 1
     assert "Unreadable answers (of all, over seeds) count as wrong." in text
-    assert cell(rows, "gpt-4o", "unreadable")["ours"] == "700"
-    assert cell(rows, "o3-mini", "unreadable")["ours"] == "0"
+    assert cell(rows, "gpt-4o", "unreadable")["ours"] == "700.0"
+    assert cell(rows, "o3-mini", "unreadable")["ours"] == "0.0"
 
 
 def test_rows_follow_the_paper_s_order(tmp_path: Path) -> None:
     ours = ModelDescription(name="ours", kind="llm", label="Ours")
     records = [metrics(GPT_4O, model=name) for name in ("ours", "gpt-4o")]
-    made_from = display_inputs(records, tmp_path, published="jam_table3.csv")
+    made_from = display_inputs(records, tmp_path)
     made_from = made_from.model_copy(update={"models": (ours, *made_from.models)})
-    text, _ = make("results:drift_table", made_from, tmp_path)
+    text, _ = make(DRIFT_TABLE, made_from, tmp_path)
     _, rows = text.split(r"\midrule", 1)
     labels = ["GPT-4o mini", "GPT-4o &", "Ours"]
     assert sorted(labels, key=rows.index) == labels
@@ -514,10 +534,10 @@ def test_baselines_are_not_language_models(
     tmp_path: Path,
 ) -> None:
     none = metrics(GPT_4O, model="always-none", setting="baseline", seed=0)
-    made_from = display_inputs([metrics(GPT_4O), none], tmp_path, published="jam_table3.csv")
+    made_from = display_inputs([metrics(GPT_4O), none], tmp_path)
     described = ModelDescription(name="always-none", kind="baseline", label="Always “none”")
     made_from = made_from.model_copy(update={"models": (*made_from.models, described)})
-    text, _ = make("results:drift_table", made_from, tmp_path)
+    text, _ = make(DRIFT_TABLE, made_from, tmp_path)
     assert re.search(r"No model &\n?\s*Always “none” & 483.00 & 6.42", text)
     assert list(prompted([none])) == []
 
@@ -620,21 +640,28 @@ def test_figure_3_counts_models_in_one_run_each_or_all_runs(
     listed = ", ".join(f"{label} (English)" for label in uncounted)
     assert (f"so not counted: {listed}." if listed else "of its seeds.") in note
 
-    files = {name: str(ROOT / "published" / file) for name, file in TEXT_FILES.items()}
-    _, lines = make("text:text", made_from.with_files(**files), tmp_path)
-    row = next(row for row in lines if row["id"] == "jam.confusing_variants_english")
-    assert (row["ours"], row["comparable"]) == (str(sum(bars)), "no")
+    _, lines = make(TEXT_TABLE, made_from, tmp_path)
+    rows = by_name(lines)
+    row = rows["confusing_variants_english"]
+    assert (shown_number(row), row["verdict"]) == (str(sum(bars)), "not comparable")
     reasons += [f"{label} has no such run" for label in uncounted]
     assert all(reason in row["reason"] for reason in reasons)
     # Medians do not depend on what Figure 3 counts.
-    median = next(row for row in lines if row["id"] == "jam.median_drift_english")
-    assert not any(reason in median["reason"] for reason in reasons)
+    assert not any(reason in rows["median_drift_english"]["reason"] for reason in reasons)
+
+
+def by_name(rows: list[dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Return rows by their part of the ids in published/text_numbers.csv."""
+    endings = {FEW_SHOT: "_few_shot"}
+    return {
+        f"{row['measure']}_{row['language']}{endings.get(row['setting'], '')}": row for row in rows
+    }
 
 
 def make_text(records: list[JamMetrics], folder: Path) -> tuple[str, dict[str, dict[str, str]]]:
-    """Return the table of numbers in the text as LaTeX, and its rows by id."""
-    text, rows = make("text:text", display_inputs(records, folder, **TEXT_FILES), folder)
-    return text, {row["id"]: row for row in rows}
+    """Return the table of numbers in the text as LaTeX, and its rows by name."""
+    text, rows = make(TEXT_TABLE, display_inputs(records, folder), folder)
+    return text, by_name(rows)
 
 
 def test_numbers_of_the_text(tmp_path: Path) -> None:
@@ -643,13 +670,16 @@ def test_numbers_of_the_text(tmp_path: Path) -> None:
     text, rows = make_text(records, tmp_path)
     # Figure 3 counts zero-shot runs only for reasoning models.
     assert r"confusing variants english & 31\printed{118}" in text
-    median = rows["jam.median_drift_english"]
-    assert (median["ours"], median["comparable"]) == ("6.42", "no")  # of 6.42, 0 and 6.42
+    median = rows["median_drift_english"]
+    assert (shown_number(median), median["verdict"]) == (
+        "6.42",
+        "not comparable",
+    )  # of 6.42, 0 and 6.42
     assert "3 of the paper's 16 runs" in median["reason"]
     # A reasoning model, run only zero-shot, is also in the medians of the other setting.
-    assert rows["jam.median_drift_english_few_shot"]["ours"] == "6.42"
-    assert rows["jam.median_drift_german"]["ours"] == ""
-    assert rows["jam.confusing_variants_english"]["ours"] == "31"
+    assert shown_number(rows["median_drift_english_few_shot"]) == "6.42"
+    assert rows["median_drift_german"]["ours"] == ""
+    assert shown_number(rows["confusing_variants_english"]) == "31"
 
 
 def test_medians_over_different_models_name_them(tmp_path: Path) -> None:
@@ -670,27 +700,24 @@ def test_a_median_without_the_drift_of_a_model_is_not_comparable(tmp_path: Path)
         for run in paper_runs()
     ]
     _, rows = make_text(records, tmp_path)
-    median = rows["jam.median_drift_german"]
-    assert (median["comparable"], median["reason"]) == ("no", "drift of GPT-4o is unknown")
-    assert rows["jam.median_drift_english"]["comparable"] == "yes"
-    assert rows["jam.median_accuracy_german"]["comparable"] == "yes"
+    median = rows["median_drift_german"]
+    assert (median["verdict"], median["reason"]) == ("not comparable", "drift of GPT-4o is unknown")
+    assert rows["median_drift_english"]["verdict"] == NO
+    assert rows["median_accuracy_german"]["verdict"] == YES
 
 
 FIGURES = {
-    "accuracy_vs_drift": {"published": "jam_table3.csv", "text_numbers": "text_numbers.csv"},
-    "confused_models": {"text_numbers": "text_numbers.csv"},
-    "all_vs_mixed": {"published": "jam_table6.csv"},
+    "accuracy_vs_drift": figures.ACCURACY_VS_DRIFT,
+    "confused_models": figures.CONFUSED_MODELS,
+    "all_vs_mixed": figures.ALL_VS_MIXED,
 }
-"""Inputs of each figure other than metrics."""
 
 
 def figure_of(kind: str, made_from: DisplayInputs) -> Figure:
     """Return a figure as declared by the study."""
-    files = {name: str(ROOT / "published" / file) for name, file in FIGURES[kind].items()}
     options = {"languages": ["english", "german"], **made_from.options}
-    drawn: Figure = import_object(f"pieline.studies.jam.figures.results:{kind}")(
-        made_from.model_copy(update={"files": files, "options": options})
-    )
+    inputs = with_printed(FIGURES[kind], made_from.model_copy(update={"options": options}))
+    drawn: Figure = FIGURES[kind].make(inputs)
     return drawn
 
 
@@ -708,9 +735,7 @@ def test_figures_show_the_printed_runs_behind_ours_and_no_name_on_another(tmp_pa
         metrics(right_originals(150, flips=20), model=ours.name),
         metrics(right_originals(30, flips=25), model=ours.name, setting="few_shot_sc_cotbest"),
     ]
-    made_from = display_inputs(own, tmp_path).model_copy(
-        update={"models": (ours,), "absent": tuple(others)}
-    )
+    made_from = display_inputs(own, tmp_path).model_copy(update={"models": (ours, *others)})
     figure = figure_of("accuracy_vs_drift", made_from)
     panels = {axis.get_title(): axis for axis in figure.axes}
     # As in the paper, reasoning models are in the panels of both settings.
@@ -788,14 +813,16 @@ def paper_runs() -> list[JamMetrics]:
 
 def test_reasoning_models_are_in_the_medians_of_both_settings(tmp_path: Path) -> None:
     _, rows = make_text(paper_runs(), tmp_path)
-    ours = {name.removeprefix("jam.median_"): row for name, row in rows.items()}
-    accuracies = {name: row["ours"] for name, row in ours.items() if name.startswith("accuracy")}
+    ours = {name.removeprefix("median_"): row for name, row in rows.items()}
+    accuracies = {
+        name: shown_number(row) for name, row in ours.items() if name.startswith("accuracy")
+    }
     # Counts of originals are integers, unlike means over seeds: Table 3 gives 90.07 and 90.64.
     assert accuracies == {
         "accuracy_english": "89.89", "accuracy_english_few_shot": "90.45",
         "accuracy_german": "81.02", "accuracy_german_few_shot": "91.97",
     }  # fmt: skip
-    assert {row["comparable"] for row in ours.values()} == {"yes"}
+    assert {row["verdict"] for row in ours.values()} == {YES, RANGE, NO}
     # English, both settings: 1.77 and 1.24 points (of 4,000 pairs of draws, seeded).
     for name, middle, half in (
         ("accuracy_english", 90.97, 1.77),
@@ -803,6 +830,6 @@ def test_reasoning_models_are_in_the_medians_of_both_settings(tmp_path: Path) ->
     ):
         low, high = re.findall(r"[\d.]+", ours[name]["tolerance"])[:2]
         assert (float(low), float(high)) == pytest.approx((middle - half, middle + half), abs=0.1)
-    assert ours["accuracy_english"]["reproduced"] == RANGE
-    assert ours["accuracy_german_few_shot"]["reproduced"] == "yes"
-    assert ours["drift_english"]["reproduced"] == "no"
+    assert ours["accuracy_english"]["verdict"] == RANGE
+    assert ours["accuracy_german_few_shot"]["verdict"] == YES
+    assert ours["drift_english"]["verdict"] == NO

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.models.entries import EncoderEntry
-from pieline.studies.jam.bio import Tag, spans_of
+from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag, spans_of
 from pieline.studies.jam.datasets.tagging_data import by_white_space, cut_at_sentence_ends
 from pieline.studies.jam.metrics.tokens import span_scores
 from pieline.studies.jam.predictions.tagging import predict
@@ -22,6 +23,7 @@ from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.training.settings import Batching, TaggingSettings
 from pieline.studies.jam.training.subwords import (
     IGNORED,
+    EncodedSentence,
     collate,
     decode,
     encode,
@@ -356,7 +358,7 @@ def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
     class Spy:
         """Tagger that tags words as `by_white_space` does, and tokens as in the sentence."""
 
-        def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
+        def tag(self, texts: list[list[str]], **_: bool) -> list[list[Tag]]:
             self.read = texts[0]
             known = (IDIOM, by_white_space(IDIOM))
             return [list(item.tags) for item in known if len(item.tokens) == len(texts[0])]
@@ -375,6 +377,53 @@ def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
     # Punctuation belongs to the adjacent word.
     assert prediction.idioms == ("in the lurch!", "“can't")
     assert prediction.tags == (*IDIOM.tags[:6], "I-IDIOM", "B-IDIOM", "I-IDIOM", *IDIOM.tags[9:])
+
+
+def begun_idioms(words: list[str], tags: list[Tag]) -> list[str]:
+    """Return the marked idioms by the rule of the released scripts (facts about the public code).
+
+    A B tag begins an idiom, an I tag continues one that has begun, and an O tag ends it.
+    """
+    idioms: list[list[str]] = []
+    is_open = False
+    for word, tag in zip(words, tags, strict=True):
+        if tag == "B-IDIOM":
+            idioms.append([word])
+        elif tag == "I-IDIOM" and is_open:
+            idioms[-1].append(word)
+        is_open = tag == "B-IDIOM" or (is_open and tag == "I-IDIOM")
+    return [" ".join(idiom) for idiom in idioms]
+
+
+def test_in_the_released_form_an_unbegun_tag_marks_no_idiom() -> None:
+    words = ["a", "b", "c", "d", "e"]
+    sentence = EncodedSentence((*range(7),), {word: word + 1 for word in range(5)}, 5)
+
+    class Stub:
+        """Tagger whose model predicts `numbers`."""
+
+        def tag(
+            self, texts: list[list[str]], *, bfloat16: bool, drop_unbegun: bool
+        ) -> list[list[Tag]]:
+            return [decode(sentence, numbers, drop_unbegun=drop_unbegun) for _ in texts]
+
+    item = JamSentence(
+        id="test-0001", original_id="test-0001", variant_number=0, language="english",
+        sentence="a b c d e", tokens=("a ", "b ", "c ", "d ", "e"), tags=("O",) * 5, pies=("a",),
+        true_idioms=(), is_figurative=False,
+    )  # fmt: skip
+    stub: Any = Stub()
+    assert begun_idioms(words, ["O", "I-IDIOM", "I-IDIOM", "O", "B-IDIOM"]) == ["e"]
+    for tags in product(TAGS, repeat=5):
+        numbers = [0, *(TAG_IDS[tag] for tag in tags), 0]
+        (released,) = predict(stub, [item], form="released")
+        assert list(released.idioms or ()) == begun_idioms(words, list(tags))
+        (paper,) = predict(stub, [item], form="paper")
+        begins: list[Tag] = [
+            "B-IDIOM" if tag == "I-IDIOM" and (not place or tags[place - 1] == "O") else tag
+            for place, tag in enumerate(tags)
+        ]
+        assert list(paper.idioms or ()) == begun_idioms(words, begins)
 
 
 def test_remote_code_runs_only_if_the_entry_allows_it(

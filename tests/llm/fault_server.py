@@ -10,6 +10,8 @@ from typing import Any
 from llm.loopback import LoopbackServer, Received, Reply
 
 ASKED = "the model that is asked"
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+"""Default usage; for a long prompt, the server counts its characters instead."""
 
 
 @dataclass
@@ -30,7 +32,7 @@ def answer(text: str, *, delay: float = 0.0, **extra: Any) -> Reply:
     """
     message = extra.get("message", {"role": "assistant", "content": text})
     finish = extra.get("finish_reason", "stop")
-    usage = extra.get("usage", {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15})
+    usage = extra.get("usage", USAGE)
     body = {
         "id": extra.get("id", "chatcmpl-1"),
         "object": "chat.completion",
@@ -72,7 +74,12 @@ class FaultServer(LoopbackServer):
         try:
             reply = self.behave(request)
             model = received.body["model"].encode()
-            reply = replace(reply, body=reply.body.replace(ASKED.encode(), model))
+            body = reply.body.replace(ASKED.encode(), model)
+            length = sum(len(turn["content"]) for turn in asked.get("messages", ()))
+            if (tokens := length // 4) > USAGE["prompt_tokens"] * 4:
+                counted = {"prompt_tokens": tokens, "completion_tokens": 5}
+                body = body.replace(json.dumps(USAGE).encode(), json.dumps(counted).encode())
+            reply = replace(reply, body=body)
             is_whole = await send(reply)
         finally:
             self.in_flight -= 1

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pieline.core.yamls import read_yaml
 from pieline.languages.denial import denies_idioms, find_views, is_none_answer, is_retracted
+from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.parsing import Parsed
@@ -124,12 +125,32 @@ NAMES: list[tuple[str, list[str]]] = [
     ('{"idiom": "a b", "meaning": "die (literally: hit a pail)"}', ["a b"]),
     ('{"Redewendung": "a b", "Bedeutung": "sterben (wörtlich: c)"}', ["a b"]),
     ('{"idiom": "a b", "meaning": "rejected"}', ["a b"]),
+    # An object in place of a list, and one list under another key.
+    ('{"idioms": {"1": "a b", "2": "c d"}}', ["a b", "c d"]),
+    ('{"idioms": {"0": {"idiom": "a b"}}}', ["a b"]),
+    ('{"idioms": {"a b": {"meaning": "to c"}, "c d": {"is_idiom": false}}}', ["a b"]),
+    ('{"idioms": {"a b": true, "c d": false}}', ["a b"]),
+    ('{"spans": ["a b"]}', ["a b"]),
+    # JSON in a JSON string.
+    ('"[\\"break the ice\\"]"', ["break the ice"]),
+    ('```json\n"{\\"idioms\\": [\\"a b\\"]}"\n```', ["a b"]),
+    ('"```json\\n{\\"idioms\\": [\\"a b\\"]}\\n```"', ["a b"]),
+    ('Here it is: "{\\"idioms\\": [\\"a b\\"]}"', ["a b"]),
+    ('{\\"idioms\\": [\\"a b\\"]}', ["a b"]),
+    ('{"answer": "{\\"idioms\\": [\\"a b\\"]}"}', ["a b"]),
+    ('["{\\"idiom\\": \\"a b\\"}"]', ["a b"]),
+    # Comments and repairs that keep the words.
+    ('["a b", /* nothing else */]', ["a b"]),
+    ('["a b" "c d"]', ["a b", "c d"]),
+    ('["the \\"real McCoy\\""]', ['the "real McCoy"']),
     # Numbers that are positions, and a list in a text.
     ('{"idiom": "a b", "start": 0, "idiom_number": 0, "sure": 1.0, "is_idiom": 1}', ["a b"]),
     ('{"idioms": "[\\"a b\\"]"}', ["a b"]),
     ('["in no way", "set in concrete"]', ["in no way", "set in concrete"]),
 ]
 NONE = [
+    '"{\\"idioms\\": []}"', '"[]"', 'Answer: "[]"', '{"idioms": {"in hot water": false}}',
+    '{"spans": []}',
     "[]", "{}", "null", "None", "No", "No.", "none", "N/A", "-", "—", "No idiom", '"none"',
     '[""]', '["-"]', "[null]", '["No idiom"]', '["none"]', '["N/A"]', "[none]",
     '{"idiom": null}', "{'idiom': None}", '{"idiom": None}', '{"idiom": ""}', '{"idiom": "-"}',
@@ -204,6 +225,12 @@ NONE = [
     "No se encontraron modismos.",
 ]  # fmt: skip
 UNREADABLE = [
+    # Words or quotes that a repair would skip or join.
+    '{"idioms": - break the ice}', '{"idioms": - "break the ice"\n  - "kick the bucket"}',
+    '{"idioms": ["a b" and "c d"]}', '["a b" | "c d"]', '["a b"; "c d"]', '["a b" // literal\n]',
+    "['a b' # literal\n]", 'idioms: ["a b" and "c d"]', '["a b" // "c d"\n]',
+    '{"idioms": ["a b"] but "c d"}',
+    '["[\\"a b\\"]"]', '"\\"[\\\\\\"a\\\\\\"]\\""',
     '{"idioms": ["a b" (figurative)]}',
     # Prose that names or may name an idiom.
     "pissed off", "The idiom is pissed off.", 'The idiom is "pissed off".',
@@ -427,3 +454,9 @@ def test_the_last_answer_counts(first: list[str], last: list[str]) -> None:
 def test_any_text_is_parsed_or_has_a_reason(text: str) -> None:
     parsed = read(text)
     assert (parsed.value is None) == bool(parsed.reason) == (not parsed.rule)
+
+
+@pytest.mark.parametrize("mark", "'’‘‛`´′ʹʻʼʽˈ＇｀❛❜‵΄")
+def test_marks_like_an_apostrophe_are_apostrophes(mark: str) -> None:
+    assert normalize(f"pull someone{mark}s leg") == "pull someones leg"
+    assert normalize(f"do n{mark}t") == "dont"

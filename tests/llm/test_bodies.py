@@ -15,8 +15,7 @@ from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
 from pieline.llm.bodies import answer_fields, is_filtered_error
 from pieline.llm.parsing import answer_text
-from pieline.llm.recordings import read_answers
-from pieline.llm.retries import MalformedResponseError
+from pieline.llm.recordings import read_responses
 from pieline.llm.spending import Ledger
 
 Body = dict[str, Any]
@@ -52,9 +51,6 @@ FAILED: list[tuple[str, Body]] = [
     (CHAT, said("[]") | {"error": BROKEN}),
     (CHAT, said("[]") | {"errors": [BROKEN]}),
     (CHAT, said("[]") | {"base_resp": {"status_code": 1008, "status_msg": "no balance"}}),
-    (CHAT, chat("[]")),
-    (CHAT, chat(choices=[{"index": 0, "finish_reason": "stop", "text": "[]"}])),
-    (CHAT, chat(choices=[{"index": 0, "finish_reason": "stop", "delta": {"content": "[]"}}])),
     (CHAT, said(None, None)),
     (CHAT, chat({"role": "assistant", "content": "[]", "error": BROKEN})),
     (MESSAGES, message(TEXT, stop="error")),
@@ -71,9 +67,12 @@ FAILED: list[tuple[str, Body]] = [
 
 
 @pytest.mark.parametrize(("path", "body"), FAILED)
-def test_a_failed_generation_is_not_an_answer(path: str, body: Body) -> None:
-    with pytest.raises(MalformedResponseError):
-        answer_fields(path, body)
+def test_a_failed_generation_is_read_as_failed(path: str, body: Body) -> None:
+    assert outcome(path, body) == "failed"
+    fields = answer_fields(path, body)
+    assert fields["error"] or fields["provider_reason"]
+    if fields["input_tokens" if "usage" in body else "text"]:
+        assert (fields["input_tokens"], fields["output_tokens"]) == (9, 3)
 
 
 FINISHED: list[tuple[str, Body, str, str, str | None]] = [
@@ -161,17 +160,19 @@ def test_content_in_parts_is_joined(
 
 @pytest.mark.parametrize(
     "part",
-    [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "audio"}, {"type": "new"}, 4, None,
+    [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "audio"}, {"type": "new"}, 4,
      {"type": "text", "text": None}, {"inlineData": {"data": "x"}}, {}],
 )  # fmt: skip
 @pytest.mark.parametrize("with_text", [True, False])
-def test_unknown_content_is_not_an_answer(part: Any, *, with_text: bool) -> None:
+def test_unknown_content_is_unreadable(part: Any, *, with_text: bool) -> None:
     parts = [part, TEXT] if with_text else [part]
     bodies: list[tuple[str, Body]] = [(CHAT, said(parts)), (MESSAGES, message(*parts))]
     bodies += [(GENERATED, generated(*parts)), (CHAT, said({"parts": parts})), (CHAT, said(5))]
+    choice = {"index": 0, "finish_reason": "stop"}
+    bodies += [(CHAT, chat(choices=[{**choice, "delta": {"content": "[]"}}])), (CHAT, chat("[]"))]
     for path, body in bodies:
-        with pytest.raises(MalformedResponseError):
-            answer_fields(path, body)
+        assert outcome(path, body) == "unparseable"
+        assert answer_fields(path, body)["unread"]
 
 
 FULL: list[tuple[str, Body]] = [
@@ -265,27 +266,24 @@ def test_a_paid_answer_with_malformed_fields_is_an_answer(respond: Respond, fiel
     assert (answer.text, answer.finish_reason) == ('["a"]', "stop")
 
 
-@pytest.mark.parametrize(("path", "body"), [FAILED[0], FAILED[9], FAILED[11]])
-def test_a_failed_generation_is_retried_and_never_recorded(
-    folder: Path, path: str, body: Body
-) -> None:
+@pytest.mark.parametrize("body", [FAILED[0][1], FAILED[9][1], FAILED[11][1]])
+def test_a_failed_generation_is_recorded_and_asked_again(folder: Path, body: Body) -> None:
     reply = Reply(body=json.dumps({**body, "model": ASKED}).encode())
 
     def behave(request: Request) -> Reply:
         return reply if request.text == "q0" or request.attempt == 1 else echo(request)
 
-    message = (
-        r"1 of 2 questions got no answer .*MalformedResponse.*"
-        r" \(at most \$0\.0004 more possibly billed without an answer\)"
-    )
     priced = {"entry": {"prices": {"input": 1, "output": 1}}, "max_cost_usd": 1}
     with FaultServer(behave) as server:
-        with pytest.raises(UserError, match=message):
-            ask_server(folder, server.api_base, 2, max_attempts=3, **priced)
+        failed, answered = ask_server(folder, server.api_base, 2, max_attempts=3, **priced)
         assert sorted(request.text for request in server.requests) == ["q0"] * 3 + ["q1"] * 2
-    assert [answer.text for answer in read_answers(folder / "a.jsonl").values()] == ["echo q1"]
-    # The provider may have billed the failed attempts.
-    assert Ledger(folder).spending().unanswered == {"openai/test-model": 4}
+    assert (answered.text, answered.failure, failed.attempt) == ("echo q1", "", 2)
+    assert failed.failure and failed.raw and json.loads(failed.raw)["choices"] == body["choices"]
+    responses = read_responses(folder / "a.jsonl")
+    assert sorted(map(len, responses.values())) == [2, 3]
+    spending = Ledger(folder).spending()
+    assert spending.unanswered == {}
+    assert spending.usd == pytest.approx((4 * 12 + 15) / 1e6)
 
 
 AZURE = {

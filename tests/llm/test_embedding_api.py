@@ -112,8 +112,11 @@ def faulty(request: Request) -> Reply:
         6: lambda: embedded(request, data=None),
         7: lambda: embedded(request, error={"message": "no"}, data=None),
     }
-    draw = zlib.crc32(f"{request.text} {request.attempt}".encode()) % 20
-    return faults.get(draw, lambda: embedded(request))()
+    return faults.get(draw(request), lambda: embedded(request))()
+
+
+def draw(request: Request) -> int:
+    return zlib.crc32(f"{request.text} {request.attempt}".encode()) % 20
 
 
 def test_faults_lose_no_vector_and_cost_nothing_twice(folder: Path) -> None:
@@ -128,7 +131,9 @@ def test_faults_lose_no_vector_and_cost_nothing_twice(folder: Path) -> None:
     assert json.dumps({"model": "embed", "input": [text], "dimensions": 24}) in bodies
     vectors = np.load(folder / "out.npy")
     assert (vectors.dtype, vectors.tobytes()) == (np.float32, expected(100))
-    assert spent(folder) == pytest.approx(price(100))
+    # Responses without a vector whose tokens are counted are billed, too.
+    failed = [len(request.text) for request in server.requests if draw(request) in (3, 4, 6, 7)]
+    assert failed and spent(folder) == pytest.approx(price(100) + sum(failed) * PRICE / 1e6)
     assert verify(Path(task.recordings)) == []
     # Recorded vectors give the same bytes without a server.
     before = (folder / "out.npy").read_bytes()

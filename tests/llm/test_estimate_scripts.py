@@ -1,6 +1,7 @@
 """Test the scripts for estimates and checks, with and without data."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -128,6 +129,20 @@ def test_the_estimate_lists_missing_inputs_without_failing(run: Run) -> None:
     )
     # The command does not build outputs that cost money.
     assert later == "not known until models have answered: results/datasets/jam/german.jsonl"
+
+
+def test_models_that_have_ended_are_left_out_of_the_estimate(run: Run, tmp_path: Path) -> None:
+    save_jsonl(tmp_path / ORIGINALS, [ORIGINAL])
+    today = date.today()
+    totals = {}
+    for days in (1, 0):
+        done = run("estimate_cost", {"gemini-2.5-pro": today + timedelta(days)})
+        models = [row[1] for row in rows(done.stdout) if row[0] == "HardVariants"]
+        assert models == ["gemini-2.5-pro"] * days
+        (totals[days],) = re.findall(r"total: likely \$(\d+\.\d\d) plus", done.stdout)
+    assert float(totals[0]) == 0 < float(totals[1])
+    assert f"left out: gemini-2.5-pro ended on {today}, so only a gateway" in done.stderr
+    assert f"gemini-2.5-pro cannot be asked: the model ended on {today}, the" in done.stdout
 
 
 def test_the_estimate_lists_remaining_jobs(run: Run) -> None:

@@ -24,7 +24,7 @@ from pieline.llm.archive import (
     summarize,
     verify,
 )
-from pieline.llm.recordings import read_answers, record, recording
+from pieline.llm.recordings import read_answers, read_lines, record, recording
 
 TAMPERED = pytest.mark.parametrize(
     ("old", "new", "problem"),
@@ -88,13 +88,16 @@ def test_merge_keeps_existing_answers_and_reports_conflicts(tmp_path: Path) -> N
     assert (merged.added, merged.conflicts) == (1, (pair(2)[0].key,))
     assert [read_answers(ours)[pair(i)[0].key].text for i in (1, 2, 3)] == ["yes", "yes", "yes"]
     assert merge(ours, [theirs])[str(theirs)].added == 0
-    # After git's union merge, lines are sorted again and verify reports the conflict.
+    # After git's union merge, lines are sorted again; no answer is removed or used.
     union = tmp_path / "union.jsonl"
     union.write_bytes(ours.read_bytes() + theirs.read_bytes())
     assert ["an earlier line has a different" in problem for problem in verify(union)] == [True]
     with recording(union):
         pass
-    assert union.read_bytes() == ours.read_bytes()
+    lines = [line.value["answer"]["text"] for line in read_lines(union)]
+    assert sorted(lines) == ["no", "yes", "yes", "yes"]
+    with pytest.raises(UserError, match="an earlier line has a different answer"):
+        read_answers(union)
 
 
 def test_a_source_listed_twice_is_rejected(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class FakeSender:
         await asyncio.sleep(0.5)
         if self.failures:
             raise self.failures.pop(0)
-        counts = {"input_tokens": 10, "output_tokens": 5}
+        counts = {"input_tokens": 8 + len(question.messages[0].content) // 4, "output_tokens": 5}
         return Answer(key=question.key, text="x", returned_model="test-model", **counts)
 
     async def close(self) -> None:
@@ -281,7 +281,7 @@ def test_a_stopped_run_reports_answers_and_possibly_billed_cost(folder: Path) ->
     message = (
         r"3 consecutive questions failed, the last with: InternalServerError.*; 1 of 9 are answered"
         rf" \(at most \${3 * MOST:.4f} more possibly billed without an answer\);"
-        " run again when the provider is available"
+        " check the state of the provider"
     )
     with (
         FaultServer(lambda sent: echo(sent) if sent.text == "q0" else Reply(500, b"no")) as server,

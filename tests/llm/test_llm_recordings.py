@@ -126,18 +126,26 @@ def test_a_second_writer_is_rejected(tmp_path: Path) -> None:
         max_size=4,
     )
 )
-def test_a_closed_file_is_in_order_and_the_first_answer_counts(
+def test_a_closed_file_is_in_order_and_has_every_answer(
     tmp_path_factory: pytest.TempPathFactory, runs: list[list[tuple[int, str | None]]]
 ) -> None:
     path = tmp_path_factory.mktemp("order") / "a.jsonl"
-    expected: dict[str, Answer] = {}
+    expected: dict[str, set[Answer]] = {}
     for run in runs:
         pairs = [pair(number, text) for number, text in run]
         write(path, *pairs)
         for question, answer in pairs:
-            expected.setdefault(question.key, answer)
-        assert read_answers(path) == expected
-        assert [line.key for line in read_lines(path)] == sorted(expected)
+            expected.setdefault(question.key, set()).add(answer)
+        lines = list(read_lines(path))
+        assert {key: {x.answer() for x in lines if x.key == key} for key in expected} == expected
+        assert [line.key for line in lines] == sorted(
+            key for key, answers in expected.items() for _ in answers
+        )
+        if all(len(answers) == 1 for answers in expected.values()):
+            assert read_answers(path) == {key: answer for key, (answer,) in expected.items()}
+        else:
+            with pytest.raises(UserError, match="an earlier line has a different answer"):
+                read_answers(path)
     write(path)
     before = path.stat()
     write(path)

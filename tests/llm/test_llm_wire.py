@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from contextlib import suppress
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,37 @@ def test_a_retired_checkpoint_can_be_asked_through_a_gateway() -> None:
     own = LLMSettings(
         **cap, api_bases={"openai": "http://x"}, retired={entry.checkpoint: "not wanted"}
     )
-    assert next(obstacles(entry, own)).what == "the checkpoint is retired"
+    assert next(obstacles(entry, own)).what == "not wanted"
+
+
+def test_after_its_end_a_model_is_asked_only_through_a_gateway(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "key")
+    entry, cap = API["gemini-2.5-pro"], {"max_cost_usd": 1.0}
+    today = date.today()
+    for ends, why in (
+        (today + timedelta(1), []),
+        (today, [f"the model ended on {today}"]),
+        (today - timedelta(400), [f"the model ended on {today - timedelta(400)}"]),
+    ):
+        ending = entry.model_copy(update={"ends": ends})
+        settings = LLMSettings(**cap)
+        # In jobs, entries have no `ends`; the settings list the checkpoints.
+        of_job = LLMEntry.from_spec(ending.execution_spec(), label=entry.label)
+        for_job = settings.for_jobs(Path(), [ending])
+        for problems in (obstacles(ending, settings), obstacles(of_job, for_job)):
+            assert [problem.what for problem in problems] == why
+        through = LLMSettings(**cap, api_bases={"gemini": "https://gateway.example.org"})
+        assert [*obstacles(ending, through)] == []
+        assert [*obstacles(of_job, through.for_jobs(Path(), [ending]))] == []
+
+
+def test_the_end_of_a_model_depends_on_the_day() -> None:
+    entry = API["gpt-4o"]
+    assert entry.ends == date(2027, 1, 14)
+    assert entry.end_reason(date(2027, 1, 13)) == ""
+    assert entry.end_reason(date(2027, 1, 14)) == "the model ended on 2027-01-14"
 
 
 def test_an_address_for_an_unknown_provider_is_a_one_line_error() -> None:
@@ -307,7 +338,7 @@ def test_a_failed_connection_is_not_retried_by_litellm(folder: Path, name: str) 
         thread = threading.Thread(target=fail)
         thread.start()
         base = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        entry = API[name].model_copy(update={"api_base": base, "retired": None})
+        entry = API[name].model_copy(update={"api_base": base, "retired": None, "ends": None})
         with pytest.raises(UserError, match="1 of 1 questions got no answer"):
             asked(folder, entry, make_question(entry, [("user", "x")], {"max_tokens": 9}))
         done.set()

@@ -306,7 +306,7 @@ def test_a_cap_below_the_bound_gives_a_warning(
 TODAY = date(2026, 11, 21)
 COSTLY = {"input": 2000, "output": 10_000}
 # Two questions of 9 tokens, with answers of about 30 and at most 5000 tokens.
-OTHER = "so a different model may answer"
+OTHER = "so only a gateway may serve it"
 MISSING = "2 questions missing, likely $0.64, at most $100.04"
 
 
@@ -316,8 +316,8 @@ MISSING = "2 questions missing, likely $0.64, at most $100.04"
         ("2027-02-20", None),
         ("2027-02-19", f"record now: m ends on 2027-02-19, in 90 days; Saying: {MISSING}"),
         ("2026-11-22", f"record now: m ends on 2026-11-22, in 1 day; Saying: {MISSING}"),
-        ("2026-11-21", f"m ended on 2026-11-21, {OTHER}; Saying: {MISSING}"),
-        ("2025-01-31", f"m ended on 2025-01-31, {OTHER}; Saying: {MISSING}"),
+        ("2026-11-21", f"left out: m ended on 2026-11-21, {OTHER}; Saying: {MISSING}"),
+        ("2025-01-31", f"left out: m ended on 2025-01-31, {OTHER}; Saying: {MISSING}"),
         (None, None),
     ],
 )
@@ -475,7 +475,7 @@ def test_the_cap_error_states_spending_remaining_cost_and_a_sufficient_cap(
         questions = [asking(max_tokens=40, seed=seed) for seed in range(left)]
         return str(budget(folder, 1, Stop()).explain(CapReachedError(usd), questions, 5))
 
-    expected = f"Test model: the spending cap is reached: {cost} and run again; nothing is asked"
-    assert asyncio.run(explained(1e-6, 2)) == f"{expected} twice"
+    expected = f"Test model: the spending cap is reached: {cost}; recorded answers are not asked"
+    assert asyncio.run(explained(1e-6, 2)) == f"{expected} again"
     # A single question can cost more than the estimate of all remaining ones.
     assert "for at most about $0.6000;" in asyncio.run(explained(0.6, 1))

@@ -16,7 +16,7 @@ def test_an_edited_data_set_causes_no_request(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_LLM_KEY", "sk-testing-testing")
-    with FaultServer(lambda request: answer('{"hasIdiom": false}')) as server:
+    with FaultServer(lambda _: answer('{"hasIdiom": false}')) as server:
         entry = spec_for(server.api_base).model_dump(mode="json", exclude_none=True)
         with (project / "models.yaml").open("a", encoding="utf-8") as stream:
             yaml.safe_dump({"served": entry}, stream)

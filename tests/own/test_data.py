@@ -15,6 +15,7 @@ from matplotlib.text import Text
 from own_cases import registry_with, write
 from run_script import run_script
 from support import ROOT
+from table_files import table_rows
 from test_adding import BLOCK, SECTIONS
 
 from pieline import languages
@@ -29,8 +30,6 @@ from pieline.languages import registry
 from pieline.models.registry import load_registry
 from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import read_comparisons
-from pieline.reporting.tables import make_table, write_table
 from pieline.results.page.build import _kind
 from pieline.results.provenance import describe_raw_files
 from pieline.results.run_report import RunReport
@@ -51,6 +50,7 @@ from pieline.studies.jam.originals import load_decisions
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.tables import common
+from pieline.studies.jam.tables.results import DRIFT_TABLE
 
 SAMPLE = ROOT / "data" / "sample"
 BM25 = {"models": ["bm25"], "compositions": ["full"], "bootstrap_resamples": 20}
@@ -93,7 +93,7 @@ def run_report(models: Path = ROOT / "models.yaml", **raw: Any) -> RunReport:
 def check_marks(run: RunReport) -> list[str]:
     """Make all tables and figures of the configured studies and return the tables' names."""
     mark = "Own data: corpus."
-    assert run.mark == run.results.mark == mark
+    assert run.project.notice == run.results.mark == mark
     names = []
     for study in run.studies:
         for metrics in study.metrics():
@@ -102,19 +102,14 @@ def check_marks(run: RunReport) -> list[str]:
             assert stated["deviations"][0] == f"own data, the paper {study.paper}"
         for table in study.tables():
             inputs = DisplayInputs.model_validate_json(run.display_inputs_json(table))
-            files = {end: Path(f"{table.name}.{end}") for end in ("tex", "csv", "html")}
-            content = make_table(table.maker, inputs)
-            write_table(
-                table.name, content, templates=ROOT / "templates", mark=inputs.mark, **files
-            )
-            rows = read_comparisons(files["csv"])
-            assert {(row["printed"], row.get("difference", "")) for row in rows} <= {("", "")}
-            assert "<small>" not in files["html"].read_text("utf-8")
-            assert "(printed)" not in files["html"].read_text("utf-8")
-            assert all(row["reason"].startswith(mark) for row in rows)
-            assert {row["comparable"] for row in rows} <= {"no"}
+            rows = table_rows(table, inputs, Path())
+            assert {row["printed"] for row in rows} <= {""}
+            html = Path("table.html").read_text("utf-8")
+            assert "<small>" not in html
+            assert "(printed)" not in html
+            assert {row.get("verdict", "") for row in rows} <= {"", "not comparable", "not run"}
             assert not any("sample" in row["reason"].lower() for row in rows)
-            assert mark in files["tex"].read_text("utf-8")
+            assert mark in Path("table.tex").read_text("utf-8")
             names.append(table.name)
         for figure in study.figures():
             inputs = DisplayInputs.model_validate_json(run.display_inputs_json(figure))
@@ -266,6 +261,29 @@ def test_a_copied_split_is_rejected(
         return
     with pytest.raises(UserError, match=message):
         run_report(studies=[study], **{study: chosen[study]})
+
+
+@pytest.mark.parametrize(
+    ("change", "form"),
+    [
+        (lambda pie: pie.replace("the ", ""), "drop ball"),
+        (lambda pie: f"to {pie}", "to drop the ball"),
+        (lambda pie: pie.replace("the", "their") + "s", "drop their balls"),
+    ],
+)
+def test_a_pie_in_two_forms_is_rejected(
+    change: Callable[[str], str], form: str, folder: Path
+) -> None:
+    """Otherwise half of its documents would not be relevant."""
+    shutil.copytree(SAMPLE / "idiolink/test", folder / "idiolink/test")
+    path = folder / "idiolink/test/indexes.json"
+    records = json.loads(path.read_text("utf-8"))
+    for record in records[::2]:
+        record["idiom"] = change(record["idiom"])
+    write(path, json.dumps(records))
+    problem = rf"test/indexes\.json: .*: idiom '(drop the ball|{form})' is '({form}|drop the ball)'"
+    with pytest.raises(UserError, match=problem):
+        run_report(studies=["idiolink"], idiolink=BM25)
 
 
 @pytest.mark.parametrize(
@@ -478,9 +496,10 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
         params={**scoring, "conditions": jam_runs.baseline_conditions(study).canonical()},
     )  # fmt: skip
     assert "jam_drift" in check_marks(run)
-    rows = [row for row in read_comparisons("jam_drift.csv") if row["model"] == "mine"]
-    assert {row["ours"] for row in rows if row["metric"] == "negative_drift"} == {"0.00"}
-    assert "Dutch" in Path("jam_drift.tex").read_text("utf-8")
+    inputs = DisplayInputs.model_validate_json(run.display_inputs_json(DRIFT_TABLE))
+    rows = [row for row in table_rows(DRIFT_TABLE, inputs, Path()) if row["model"] == "mine"]
+    assert {row["ours"] for row in rows if row["measure"] == "negative_drift"} == {"0.0"}
+    assert "Dutch" in Path("table.tex").read_text("utf-8")
 
 
 @pytest.mark.parametrize("released", [True, False])
@@ -495,7 +514,7 @@ def test_copies_of_the_papers_files_count_as_own_data(released: bool) -> None:
 def test_page_and_provenance_state_the_data_source(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
     run = run_report(studies=["idiolink"], idiolink=BM25)
-    assert _kind(run.results) == "own"
+    assert _kind(run.results, []) == "own"
     described = json.loads(run.description())
     assert (described["config"]["data"], described["config"]["own_data"]) == ("own", "corpus")
     name = "idiolink/test/queries.json"

@@ -196,3 +196,46 @@ def test_the_printed_command_scores_the_model(project: Path, folder: Path) -> No
         result = run_snakemake(project, "-n", *arguments)
         assert result.returncode == 0, result.stderr
         assert f"/{kind}/" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "dtype"),
+    [
+        ("config.json", {"torch_dtype": "bfloat16"}, "bfloat16"),
+        ("config.json", {"dtype": "float16"}, "float16"),
+        ("config.json", {"torch_dtype": "float32"}, "float32"),
+        (
+            "sentence_bert_config.json",
+            {"model_args": {"torch_dtype": "torch.bfloat16"}},
+            "bfloat16",
+        ),
+    ],
+)
+def test_the_dtype_of_the_files_is_in_the_entry(
+    file: str, content: dict[str, Any], dtype: str, models: Path, folder: Path
+) -> None:
+    """sentence-transformers computes in it, too."""
+    before = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(before | content))
+    assert add(models, folder)["dtype"] == dtype
+    is_said = f"dtype: {dtype}  # {file}\n" in models.with_name("models.local.yaml").read_text()
+    assert is_said == (dtype != "float32")
+
+
+def test_an_encoder_is_trained_in_its_own_dtype(models: Path, folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"torch_dtype": "bfloat16"}))
+    (folder / "modules.json").unlink()
+    added = add(models, folder, kind="encoder", languages=["english"])
+    assert added["dtype"] == "float32"
+
+
+@pytest.mark.parametrize("has_config", [True, False])
+def test_a_static_embedding_is_named(has_config: bool, models: Path, folder: Path) -> None:
+    """Such models have no config.json."""
+    if not has_config:
+        (folder / "config.json").unlink()
+    rows = [{"type": "sentence_transformers.models.StaticEmbedding", "path": "0_StaticEmbedding"}]
+    (folder / "modules.json").write_text(json.dumps(rows))
+    with pytest.raises(UserError, match="the model is of type StaticEmbedding, which is not supp"):
+        add(models, folder)

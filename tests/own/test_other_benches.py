@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import struct
 import zipfile
 from pathlib import Path
@@ -352,3 +353,31 @@ def test_inspect_asks_our_questions_and_scores_alike(tmp_path: Path) -> None:
     assert predictions.idioms == ("broke the ice",)
     assert accuracies == [0.5, 1.0]
     assert [turns[-1] for turns in asked][-1] == "Sentence: They broke the ice."
+
+
+def test_the_documented_commands_of_inspect_find_their_files(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`inspect eval` changes into the folder of the task's file."""
+    inspect = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+    model = importlib.import_module("inspect_ai.model")
+    text = (ROOT / "docs/adding/predictions.md").read_text(encoding="utf-8")
+    commands = re.findall(r"(?m)^inspect eval (\S+)(?: -T language=(\w+))? --model", text)
+    assert len(commands) == 2
+    for path, sentences in (("idiots/sentences", SENTENCES), ("jam/german", [JAM])):
+        (project / f"results/datasets/{path}").parent.mkdir(parents=True, exist_ok=True)
+        save_jsonl(project / f"results/datasets/{path}.jsonl", sentences)
+    monkeypatch.chdir(project)
+    for task, language in commands:
+        outputs = [model.ModelOutput.from_content("mock", "no idea") for _ in SENTENCES]
+        for output in outputs:
+            output.usage = model.ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        (log,) = inspect.eval(
+            task,
+            model=model.get_model("mockllm/model", custom_outputs=outputs),
+            task_args={"language": language} if language else {},
+            log_dir=str(tmp_path / "logs"),
+            display="none",
+        )
+        assert log.status == "success"
+        assert len(log.samples) == (1 if language else 2)

@@ -646,6 +646,22 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         rows(move("id")),
         "idioms are not in their sentences",
     ),
+    "another name of has_idiom": (
+        "idiots",
+        replace("mine.csv", "has_idiom", "hasIdiom"),
+        r"has_idiom: Field required \(is it 'hasIdiom'\?\)",
+    ),
+    "answers of the next sentence, without idioms": (
+        "idiots",
+        rows(lambda read: [move("has_idiom")(read), [row.pop("idiom") for row in read]]),
+        r"mine\.csv: the answers fit the next sentences: 7\d of 82 are correct for them",
+    ),
+    "answers of the sentence before, without idioms": (
+        "idiots",
+        rows(lambda read: [move("id")(read), [row.pop("idiom") for row in read]]),
+        r"mine\.csv: the answers fit the previous sentences",
+    ),
+    "no idioms": ("idiots", rows(lambda read: [row.pop("idiom") for row in read]), RIGHT),
     "English and Spanish swapped": (
         "idiots",
         records("idiots.json", swap("en", "es")),
@@ -879,6 +895,18 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
         "idiolink",
         set_field(4, lambda each: round(float(each[4]), 1)),
         "scores are rounded",
+    ),
+    "scores that are rounded below the first documents": (
+        "idiolink",
+        set_field(
+            4, lambda each: 9 - int(each[3]) / 10 if int(each[3]) < 12 else 5 - int(each[3]) // 5
+        ),
+        "scores are rounded",
+    ),
+    "zeros for documents without a score": (
+        "idiolink",
+        set_field(4, lambda each: 1 / int(each[3]) if int(each[3]) < 12 else 0),
+        RIGHT,
     ),
     "scores of three digits": (
         "idiolink",

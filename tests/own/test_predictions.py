@@ -18,7 +18,7 @@ from pieline.core.errors import UserError
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
-from pieline.reporting.tables import write_table
+from pieline.reporting.tables import make_table, write_table
 from pieline.results import run_files
 from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.predictions.runs import (
@@ -29,7 +29,7 @@ from pieline.studies.idiolink.predictions.runs import (
     write_run,
 )
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.tables.zero_shot import ZERO_SHOT_TABLE, zero_shot
+from pieline.studies.idiolink.tables.zero_shot import ZERO_SHOT_TABLE
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.records import IdiotsSentence
@@ -73,6 +73,8 @@ IDIOMS = {
     "b.csv": "id,idioms\ntest-0001,broke the ice;\ntest-0001-v1,\n",
     "c.tsv": "\ufeffid\ttags\ntest-0001\tO B-IDIOM I-IDIOM I-IDIOM O\ntest-0001-v1\tO O O O O\n",
     "d.jsonl": lines({"id": "test-0001", "tags": TAGS}, {"id": "test-0001-v1", "tags": ["O"] * 5}),
+    "e.json": json.dumps([{"id": "test-0001", "idioms": ["broke the ice"]},
+                          {"id": "test-0001-v1", "idioms": []}], indent=2),
 }  # fmt: skip
 
 
@@ -230,6 +232,12 @@ WRONG_IDIOMS = {
         r"a\.jsonl:1: exactly one of idioms and tags is required",
     ),
     "no json": ("id,idioms\n", r"a\.jsonl:1: not JSON: "),
+    "a damaged array": ('[{"id": "a", "idioms": []}', r"a\.jsonl: not a JSON array: "),
+    "an array of texts": ('["a"]', r"a\.jsonl:1: Input should be an object with named fields; the"),
+    "another name of a column": (
+        '{"sentence_id": "a", "idioms": []}',
+        r"id: Field required \(is it 'sentence_id'\?\)",
+    ),
     "a key twice": ('{"id": "a", "idioms": [], "idioms": ["b"]}', "a.jsonl:1: not JSON: duplicate"),
     "short": (
         lines({"id": "test-0001", "tags": TAGS[:4]}, {"id": "test-0001-v1", "tags": TAGS}),
@@ -523,15 +531,17 @@ def test_every_study_reads_its_own_files(entry: Path) -> None:
     assert not own_files & {*tables["jam_text"].metrics, *tables["idiolink_gains"].metrics}
     for name in ("jam_drift", "idiots_detection", "idiolink_zero_shot"):
         assert own_files & set(tables[name].metrics)
-        assert "Mine (external)" in {model.label for model in tables[name].models}
+        assert "Mine" in {model.label for model in tables[name].models}
+        assert "external" in {run.origin for run in tables[name].runs}
 
 
 def test_a_query_mode_without_a_run_is_explained(entry: Path) -> None:
     inputs = run_report(entry, idiolink={"models": ["mine"]}).studies[-1].shown[ZERO_SHOT_TABLE]
-    content = zero_shot(inputs.model_copy(update={"metrics": ()}))
+    made_from = inputs.model_copy(update={"metrics": ()})
+    content, _ = make_table(ZERO_SHOT_TABLE.make, ZERO_SHOT_TABLE.numbers, made_from)
     (row,) = (row for group in content.groups for row in group.rows if "Mine" in row.labels[0])
-    reasons = {cell.number.comparison.reason for cell in row.cells if cell.number}
-    assert reasons == {"not run: no such run; the paper prints no such number"}
+    reasons = {cell.number.reason for cell in row.cells if cell.number}
+    assert reasons == {"no such run; the paper prints no such number"}
 
 
 def test_external_numbers_are_not_compared(entry: Path) -> None:
@@ -598,8 +608,20 @@ def test_duplicate_files_are_rejected(models: list[str], entry: Path) -> None:
     yours = f"yours:\n  kind: predictions\n  label: Yours\n  files:\n{one}"
     if "yours" in models:
         write(own, own.read_text("utf-8").replace(one, "") + yours)
-    with pytest.raises(UserError, match=r"mine: .*\.csv is a copy of .*\.csv; "):
+    with pytest.raises(UserError, match=r"mine: .*\.csv has the same predictions as .*\.csv; "):
         run_report(entry, jam={"models": models, "neutral": None})
+
+
+def test_files_with_the_same_predictions_are_rejected(entry: Path) -> None:
+    """The order of rows, spaces and the format are no difference between two runs."""
+    one, other = (entry.with_name(name) for name in ("others.csv", "predictions.csv"))
+    other.write_text(IDIOMS["b.csv"], "utf-8")
+    header, *rows = IDIOMS["b.csv"].splitlines()
+    spaced = [row.replace(",", ", ") for row in reversed(rows)]
+    one.write_text("\n".join([header, *spaced, ""]), "utf-8")
+    problem = r"mine: .*\.csv has the same predictions as .*\.csv; give each run its own"
+    with pytest.raises(UserError, match=problem):
+        run_report(entry, jam={"models": ["mine"], "neutral": None})
 
 
 def test_two_models_have_two_labels(tmp_path: Path) -> None:
@@ -627,15 +649,17 @@ def test_a_custom_setting_has_its_own_table_section(entry: Path, tmp_path: Path)
     for table in tables:
         files = {end: tmp_path / f"{table.name}.{end}" for end in ("tex", "csv", "html")}
         made_from = study.shown[table].model_copy(update={"metrics": (str(path),)})
-        write_table(table.name, table.make(made_from), templates=ROOT / "templates", **files)
+        content, frame = make_table(table.make, table.numbers, made_from)
+        write_table(table.name, content, frame, templates=ROOT / "templates", **files)
         if table.name == "jam_pairs":
             continue  # undefined for a single run
         text = files["html"].read_text("utf-8")
-        assert "Mine (external)" in text
+        assert "From external" in text
+        assert "Mine (external)" not in text
         assert "tuned" in text
         numbers = [row for row in _rows(files["csv"]) if row["model"] == "mine"]
         assert numbers
-        assert {row["comparable"] for row in numbers} == {"no"}
+        assert {row["verdict"] for row in numbers} <= {"not comparable", "not run"}
 
 
 def _rows(path: Path) -> Iterable[dict[str, str]]:

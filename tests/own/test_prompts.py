@@ -11,6 +11,7 @@ from support import ROOT
 from pieline.config import load_config
 from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
+from pieline.llm import prompts
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.studies.idiots import questions as idiots_questions
@@ -175,3 +176,33 @@ PLAIN = {"plain": {"file": "plain.jinja"}}
 def test_a_setting_must_have_one_meaning(study: str, section: Any, message: str) -> None:
     with pytest.raises(UserError, match=message):
         load_config({study: section})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{{ sentence }}"
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        "{{ sentence | replace('a', 'b') }}"
+        "{% for a in range(99999) if range(99999) | list | sort | length < 0 %}{% endfor %}",
+    ],
+)
+def test_a_template_that_takes_too_long_is_reported(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompts, "_LONGEST_S", 0.2)
+    path = write(tmp_path / "long.jinja", f"=== user ===\n{body}\n")
+    problem = r"long\.jinja:2: cannot fill in the template: it takes more than 0\.2 seconds"
+    with pytest.raises(UserError, match=problem):
+        prompts.load_prompt(path).check_shows("sentence")
+
+
+def test_constants_that_take_too_long_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jinja computes constant expressions when it reads a template."""
+    monkeypatch.setattr(prompts, "_LONGEST_S", 0.2)
+    nested = "'a'" + " | replace('a', 'aaaaaaaaaa')" * 3 + " | map('upper') | join" * 4000
+    path = write(tmp_path / "long.jinja", f"=== user ===\n{{{{ {nested} }}}}\n")
+    with pytest.raises(UserError, match=r"long\.jinja:.*(more than 0\.2 seconds|recursion)"):
+        prompts.load_prompt(path)

@@ -1,23 +1,35 @@
 """A tiny run of all three studies, made with the library."""
 
 import contextlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+from frame_cases import CATALOGUE, PRINTED, given_rows, table_of
 from support import ROOT
 
-from pieline.core.files import digests, write_json
+from pieline.core.files import digests, read_json, write_json
 from pieline.core.records import save_jsonl
 from pieline.core.sidecars import write_sidecar
 from pieline.reporting.displays import Figure, Table
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import compare
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
-from pieline.results.cells import read_cells
+from pieline.reporting.numbers import frame_of, numbers_of, write_numbers
+from pieline.reporting.tables import (
+    Cell,
+    Group,
+    Head,
+    Row,
+    TableContent,
+    make_table,
+    write_table,
+)
 from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
-from pieline.results.claims.tables import load_catalogue, load_printed, match_cells
-from pieline.results.numbers import account_for, write_numbers
+from pieline.results.claims.tables import load_printed
+from pieline.results.numbers import Requirements, TableNumbers, all_numbers
 from pieline.results.page.build import write_page
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
@@ -47,6 +59,8 @@ MODELS = [
     ModelDescription(name="gpt-4o", kind="llm", label="GPT-4o", published_as="GPT-4o"),
 ]
 SAMPLE = ["sample data"]
+LATE = "no time"
+"""Why a number was not run."""
 PLACES = {
     "jam": ("ID10M-JAM", {"jam_drift": "Table 3"}),
     "idiots": ("IdioTS", {"idiots_detection": "Table 1"}),
@@ -57,9 +71,9 @@ PLACES = {
 MADE = [table for _, tables in PLACES.values() for table in tables]
 ABSENT = {
     file: "nobody had time"
-    for table in load_catalogue(ROOT / "published/tables.yaml").values()
-    for file in (table.ours.files if table.ours else [])
-    if file not in MADE
+    for table in CATALOGUE.values()
+    for file in (table.table, *table.needs)
+    if file and file not in MADE
 }
 """Reasons why the papers' other tables were not made."""
 
@@ -114,34 +128,41 @@ def displays() -> RunResults:
                 figures=(shown_display(figure),) if study == "idiolink" else (),
             )
             for study, (paper, tables) in PLACES.items()
-        )
-    )
-
-
-def save_table(name: str, numbers: list[Number], *, decimals: int = 2) -> None:
-    """Write a table with one number per row; rows without a number of ours were not run."""
-    write_table(
-        name,
-        TableContent(
-            heads=((Head("Model"), Head("Score")),),
-            groups=(
-                Group(
-                    tuple(
-                        Row(
-                            (number.key["model"],),
-                            (Cell(number),),
-                            "" if number.comparison.ours is not None else "no time",
-                        )
-                        for number in numbers
-                    )
-                ),
-            ),
-            caption=f"Caption of {name}.",
-            decimals=decimals,
         ),
-        templates=ROOT / "templates",
-        **Table(name, "", "", zero_shot, print).files,
+        labels={model.name: model.label for model in MODELS},
     )
+
+
+def layout(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the run's numbers, and the one that was not run, in a row each."""
+    shown = (each for each in numbers_of(numbers) if each.ours is not None or each.missing == LATE)
+    rows = (Row((each.model,), (Cell(each),), each.missing) for each in shown)
+    return TableContent(
+        heads=((Head("Model"), Head("Score")),),
+        groups=(Group(tuple(rows)),),
+        caption=f"Caption of {inputs.display}.",
+    )
+
+
+def table(name: str, data: str = "sample") -> TableNumbers:
+    """Return a saved table with its printed numbers."""
+    printed = {file: PRINTED[file] for file, entry in CATALOGUE.items() if entry.table == name}
+    return table_of(
+        name,
+        *read_json(f"rows/{name}.json"),
+        models=tuple(MODELS),
+        files={**printed, "tables": str(ROOT / "published/tables.yaml")},
+        data=data,
+        otherwise="not chosen",
+    )
+
+
+def save_table(name: str, *rows: Mapping[str, Any]) -> None:
+    """Save our rows of a table, and write the table."""
+    write_json(f"rows/{name}.json", rows)
+    content, numbers = make_table(layout, given_rows, table(name).inputs)
+    files = Table(name, "", "", zero_shot, print).files
+    write_table(name, content, numbers, templates=ROOT / "templates", **files)
 
 
 @cache
@@ -156,16 +177,19 @@ def make_page(**fields: str) -> Path:
     `fields` replace fields of `RunResults`.
     """
     shown = displays().model_copy(update=fields)
-    tables = shown.files("csv")
     for path in map(Path, [*shown.files("png"), *shown.files("pdf")]):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(PNG)
-    catalogue = load_catalogue(ROOT / "published/tables.yaml")
-    printed = load_printed(ROOT / "published", catalogue)
-    names = {model.name: model.published_as for model in MODELS if model.published_as}
-    cells = read_cells(tables)
-    ours = match_cells(cells, catalogue, printed, names)
-    judged = judge_claims(claims(), catalogue, printed, ours)
+    numbers = all_numbers(
+        [table(name, shown.data) for name in MADE],
+        {} if shown.data == "own" else PRINTED,
+        CATALOGUE,
+        {},
+        requirements=Requirements(absent=ABSENT, models={"gpt-4o": "the key K"}),
+    )
+    write_numbers("paper_tables/numbers.csv", frame_of(numbers))
+    printed = load_printed(ROOT / "published", CATALOGUE)
+    judged = judge_claims(claims(), CATALOGUE, printed, numbers)
     ledger = Path("paper_tables/claims.json")
     write_claims(
         judged,
@@ -175,18 +199,14 @@ def make_page(**fields: str) -> Path:
         tex=ledger.with_suffix(".tex"),
         template=ROOT / "templates/claims.tex.jinja",
     )
-    numbers = Path("paper_tables/printed_numbers.csv")
-    accounted = account_for(
-        ROOT / "published", catalogue, ours, absent=ABSENT, models={"GPT-4o": "the key K"}
-    )
-    accounted = [] if shown.data == "own" else accounted
-    write_numbers(numbers, accounted)
     page = Path("paper_tables/index.html")
     write_page(
         page,
         template=ROOT / "templates/page.html.jinja",
-        results=shown.model_copy(update={"cells": cells, "numbers": accounted, "claims": judged}),
-        catalogue=catalogue,
+        results=shown,
+        numbers=numbers,
+        claims=judged,
+        catalogue=CATALOGUE,
         absent=ABSENT,
         models=MODELS,
         depth=3,
@@ -256,16 +276,11 @@ def make_idiolink() -> None:
         write_sidecar(path, made_from={})
         name = {"sbert": "idiolink_zero_shot", "bm25": "idiolink_bm25"}[model]
         ours = 100 * (metrics.overall.r_precision or 0)
-        key = {"model": model, "query_mode": "span", "metric": "r_precision"}
+        keys = {"model": model, "composition": "full", "measure": "r_precision"}
         save_table(
             name,
-            [
-                Number(key, compare(ours, 40.88, obstacles=SAMPLE), (path,)),
-                Number(
-                    key | {"query_mode": "sentence"},
-                    compare(None, 18.34, obstacles=["not run: no time"]),
-                ),
-            ],
+            keys | {"query_mode": "span", "ours": ours, "files": [path], "obstacles": SAMPLE},
+            keys | {"query_mode": "sentence", "ours": None, "not_run": LATE},
         )
 
 
@@ -317,9 +332,9 @@ def make_idiots() -> None:
     )
     path = "results/metrics/idiots/vicuna-7b/zero_shot/seed-0.json"
     write_json(path, metrics.model_dump())
-    key = {"model": "vicuna-7b", "setting": "zero_shot", "seed": "0", "metric": "accuracy"}
-    accuracy = compare(metrics.accuracy.value, 0.676, obstacles=SAMPLE)
-    save_table("idiots_detection", [Number(key, accuracy, (path,))], decimals=3)
+    keys = {"model": "vicuna-7b", "setting": "zero_shot", "seed": "0", "measure": "accuracy"}
+    accuracy = {"ours": metrics.accuracy.value, "decimals": 3}
+    save_table("idiots_detection", keys | accuracy | {"files": [path], "obstacles": SAMPLE})
 
 
 def jam_sentence(
@@ -373,5 +388,6 @@ def make_jam() -> None:
     )
     path = "results/metrics/jam/english/gpt-4o/zero_shot/seed-42.json"
     write_json(path, metrics.model_dump(mode="json"))
-    key = {"setting": "zero_shot", "model": "gpt-4o", "language": "english", "metric": "success"}
-    save_table("jam_drift", [Number(key, compare(2.0, 483.0, obstacles=SAMPLE), (path,))])
+    keys = {"setting": "zero_shot", "model": "gpt-4o", "language": "english"}
+    success = {"measure": "success", "ours": 2.0, "files": [path], "obstacles": SAMPLE}
+    save_table("jam_drift", keys | success)

@@ -15,8 +15,7 @@ from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.reporting.evidence import check_metrics
-from pieline.reporting.printed import compare, write_comparisons
-from pieline.reporting.tables import Number
+from pieline.reporting.numbers import read_numbers
 from pieline.results.page.build import _RUNS, _other_runs
 
 METRICS = "results/metrics/idiolink/test/bm25/span/seed-0.json"
@@ -93,16 +92,18 @@ def test_the_first_screen_lists_what_was_run_and_what_the_rest_requires(small_pa
 
 
 def test_the_first_screen_lists_reproduced_and_differing_numbers(small_run: Path) -> None:
-    key = {"model": "bm25", "query_mode": "span"}
-    tuned = key | {"query_mode": "sentence"}
+    keys = {"model": "bm25", "composition": "full"}
     with contextlib.chdir(small_run):
-        rows = [(key | {"metric": "r_precision"}, compare(50.0, 49.22, obstacles=[]), [METRICS])]
-        rows += [(tuned | {"metric": "k1"}, compare(0.9, 0.9, obstacles=[]), [])]
-        write_comparisons("paper_tables/idiolink_bm25.csv", rows, decimals=2)
+        save_table(
+            "idiolink_bm25",
+            keys
+            | {"query_mode": "span", "measure": "r_precision", "ours": 50.0, "files": [METRICS]},
+            keys | {"query_mode": "sentence", "measure": "k1", "ours": 0.9},
+        )
         first = first_screen(make_page(data="released"))
     assert "A run on mixed data." in first
     assert "1 of 397 printed numbers reproduced: 1 parameter." in first
-    assert "span mode, R-Precision: 50, printed 49.22" in first
+    assert "BM25, span mode, R-Precision: 50.00, printed 49.22" in first
     bar = first[first.index('id="study-idiolink"') :]
     assert re.findall(r'<span class="([\w-]+)" style="flex-grow: (\d+)">', bar)[:4] == [
         ("reproduced", "1"),
@@ -111,6 +112,28 @@ def test_the_first_screen_lists_reproduced_and_differing_numbers(small_run: Path
         ("not-run", "394"),
     ]
     assert "-- estimate_cost" in first
+
+
+def test_a_number_that_does_not_count_is_marked(small_run: Path) -> None:
+    """Of several rows for one printed number, one counts; the frame and the table say which."""
+    keys = {"model": "vicuna-7b", "setting": "zero_shot", "measure": "accuracy", "decimals": 3}
+    with contextlib.chdir(small_run):
+        rows = [keys | {"seed": str(seed), "ours": ours} for seed, ours in enumerate((0.1, 0.676))]
+        save_table("idiots_detection", *rows)
+        page = make_page(data="released")
+        numbers = read_numbers("paper_tables/numbers.csv")
+    of_model = [number for number in numbers if number.ours and number.model == "vicuna-7b"]
+    assert [(each.verdict, each.counts) for each in of_model] == [
+        ("not reproduced", True),
+        ("reproduced", False),
+    ]
+    table = page.parent / "html/idiots_detection.html"
+    assert re.findall(r'<td class="([\w -]+)"', table.read_text(encoding="utf-8")) == [
+        "not-reproduced",
+        "reproduced uncounted",
+    ]
+    assert "1 not reproduced" in first_screen(page)
+    assert "1 reproduced" not in first_screen(page)
 
 
 def test_every_table_of_the_papers_is_listed(small_page: Path) -> None:
@@ -136,15 +159,8 @@ def test_every_table_of_the_papers_is_listed(small_page: Path) -> None:
 
 def test_a_table_without_our_numbers_is_collapsed(small_run: Path) -> None:
     with contextlib.chdir(small_run):
-        save_table(
-            "idiots_detection",
-            [
-                Number(
-                    {"model": "x", "metric": "accuracy"},
-                    compare(None, 0.676, obstacles=["not run: no key"]),
-                )
-            ],
-        )
+        keys = {"model": "vicuna-7b", "setting": "zero_shot", "measure": "accuracy"}
+        save_table("idiots_detection", keys | {"ours": None, "not_run": "no key"})
         text = make_page().read_text(encoding="utf-8")
     for name, is_folded in (("idiots_detection", True), ("jam_drift", False)):
         section = text[text.index(f'id="table-{name}"') :].partition("</section>")[0]

@@ -1,6 +1,5 @@
-"""Final outputs of the default run: claims, comparison, page, document and provenance."""
+"""Final outputs of the default run: claims, numbers, page, document and provenance."""
 
-import csv
 import json
 import re
 import shutil
@@ -8,37 +7,61 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from browser import browser, needs_browser
 from support import succeed
 
 from pieline.core.files import sha256
-from pieline.results.numbers import read_numbers
+from pieline.reporting.numbers import read_numbers
+from pieline.results.numbers import NOWHERE, counted, summarize
 
 # The small run's page is tested with every combination of these.
 
 
-def test_every_table_is_compared(default_run: Path) -> None:
-    with (default_run / "paper_tables/comparison.csv").open(encoding="utf-8") as stream:
-        compared = {row["table"] for row in csv.DictReader(stream)}
-    latex = {path.stem for path in (default_run / "paper_tables").glob("*.tex")}
-    assert latex - {"claims", "comparison", "paper", "idiots_prompt"} == compared
+def tables_in(folder: Path) -> set[str]:
+    """Return the tables with numbers of a run."""
+    numbers = read_numbers(folder / "paper_tables/numbers.csv")
+    return {table for number in numbers if number.ours is not None for table in number.tables}
+
+
+def test_every_table_is_in_the_frame(default_run: Path) -> None:
+    """A table's CSV has its rows of the frame; a table of texts has other columns."""
+    folder = default_run / "paper_tables"
+    csvs = {path.stem: pd.read_csv(path, dtype=str).fillna("") for path in folder.glob("*.csv")}
+    latex = {path.stem for path in folder.glob("*.tex")} - {"claims", "comparison", "paper"}
+    frame, keys = csvs.pop("numbers"), ["study", "model", "setting", "measure", "seed"]
+    of_texts = {name for name in latex if "verdict" not in csvs[name]}
+    assert latex - of_texts >= tables_in(default_run)
+    for name in latex - of_texts:
+        rows = frame[[name in tables.split() for tables in frame["tables"]]]
+        shown = [key for key in keys if key in csvs[name]]
+        assert {*csvs[name][shown].itertuples(index=False, name=None)} <= {
+            *rows[shown].itertuples(index=False, name=None)
+        }, name
 
 
 def test_every_printed_number_is_in_our_tables(default_run: Path) -> None:
-    numbers = read_numbers(default_run / "paper_tables/printed_numbers.csv")
-    assert [number.what for number in numbers if "no such row" in number.reason] == []
-    assert all(number.needs for number in numbers)
+    numbers = counted(read_numbers(default_run / "paper_tables/numbers.csv"))
+    assert len(numbers) == 989
+    assert all(number.reason and number.needs for number in numbers)
+    assert {number.reason for number in numbers if not number.tables} == {NOWHERE}
 
 
 def test_nothing_is_judged_on_sample_data(default_run: Path) -> None:
-    """No claim is judged and no cell is compared on sample data."""
+    """No claim is judged and no number is compared on sample data."""
     ledger = json.loads((default_run / "paper_tables/claims.json").read_text(encoding="utf-8"))
     assert set(ledger["counts"]["ours"]) <= {"not comparable", "not run"}
-    with (default_run / "paper_tables/comparison.csv").open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    assert {row["verdict"] for row in rows} <= {"not comparable", "not run"}
-    assert all(row["reason"] for row in rows)
+    numbers = read_numbers(default_run / "paper_tables/numbers.csv")
+    assert {number.verdict for number in numbers} == {"not comparable", "not run"}
+    assert all(number.reason for number in numbers)
+
+
+def test_the_pages_totals_are_those_of_the_frame(default_run: Path) -> None:
+    folder = default_run / "paper_tables"
+    summary = f"{summarize(read_numbers(folder / 'numbers.csv'))}."
+    for name in ("index.html", "comparison.tex"):
+        assert summary in (folder / name).read_text(encoding="utf-8")
 
 
 def test_the_page_shows_every_table_and_figure(default_run: Path) -> None:
@@ -62,10 +85,8 @@ def test_provenance_has_every_raw_file_and_every_output(default_run: Path) -> No
     for file in [*record["raw_files"], *record["recordings"], *record["outputs"]]:
         assert sha256(default_run / file["path"]) == file["sha256"], file["path"]
     listed = {file["path"] for file in record["outputs"]}
-    with (default_run / "paper_tables/comparison.csv").open(encoding="utf-8") as stream:
-        compared = {f"paper_tables/{row['table']}.csv" for row in csv.DictReader(stream)}
-    assert compared <= listed
-    assert "paper_tables/index.html" in listed
+    assert {f"paper_tables/{table}.csv" for table in tables_in(default_run)} <= listed
+    assert {"paper_tables/index.html", "paper_tables/numbers.parquet"} <= listed
     assert record["recordings"], "the language models' answers are recorded"
 
 

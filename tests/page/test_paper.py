@@ -8,13 +8,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from frame_cases import our_number
 from support import ROOT
 
 from pieline.core.errors import UserError
 from pieline.reporting.displays import Figure, Table
 from pieline.reporting.figures import save_figure
-from pieline.reporting.printed import compare
-from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
+from pieline.reporting.tables import Cell, Group, Head, Row, TableContent, write_table
 from pieline.results.paper import compile_pdf, write_paper_source
 from pieline.results.provenance import Model
 from pieline.results.run_results import RunResults, Shown, ShownStudy, shown_display
@@ -128,10 +128,11 @@ def test_the_pdf_is_reproducible(source: Path) -> None:
 
 def number(ours: float | None) -> Cell:
     """Return a cell with our number."""
-    return Cell(Number({}, compare(ours, 483.21, obstacles=["x"])), best=ours is not None)
+    shown = our_number(ours, "not comparable", printed=483.21, decimals=2, reason="x", files=())
+    return Cell(shown, best=ours is not None)
 
 
-REASON = "not run: 50% of a GPU " * 9
+REASON = "50% of a GPU " * 9
 WIDE = TableContent(
     heads=(
         (Head("", 2), Head("English", 5), Head("German", 4)),
@@ -179,7 +180,7 @@ TEXT = TableContent(
 def test_a_table_fits_the_page(tmp_path: Path, content: TableContent) -> None:
     """Test nine columns with printed numbers, many rows, and long reasons for missing rows."""
     files = {ending: tmp_path / f"wide.{ending}" for ending in ("tex", "csv", "html")}
-    write_table("wide", content, templates=ROOT / "templates", **files)
+    write_table("wide", content, None, templates=ROOT / "templates", **files)
     source = tmp_path / "document.tex"
     source.write_text(
         r"\documentclass{article}\usepackage{array,booktabs,graphicx,longtable}"

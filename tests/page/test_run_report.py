@@ -32,7 +32,6 @@ from pieline.results.provenance import (
 from pieline.results.run_models import described_models, used_models
 from pieline.results.run_report import RunReport
 from pieline.results.run_results import RunResults
-from pieline.studies.idiots.study import IdiotsStudy
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 
@@ -52,11 +51,17 @@ def test_displays_are_of_the_selected_studies_in_their_order() -> None:
     assert RunResults.model_validate_json(results.canonical()) == results
 
 
-def test_missing_runs_are_counted_by_reason_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    left_out = {"gpt-4o/1": "no key", "sbert/1": "no key", "sbert/2": "no key"}
-    monkeypatch.setattr(IdiotsStudy, "left_out", lambda self: left_out)
-    line = "left out of idiots (no key): gpt-4o, 1 run, sbert, 2 runs"
-    assert report_of("idiots").left_out() == [line]
+def test_missing_runs_are_counted_by_reason_and_model() -> None:
+    settings = {
+        "models": ["gpt-4o", "vicuna-7b"],
+        "settings": ["zero_shot", "zero_shot_schema"],
+        "settings_by_model": {"vicuna-7b": ["zero_shot"]},
+    }
+    report = report_of("idiots", idiots=settings, llm={"mode": "replay"})
+    assert report.left_out() == [
+        "left out of idiots (nothing is recorded, and llm.mode is replay):"
+        " gpt-4o, 2 runs, vicuna-7b, 1 run"
+    ]
 
 
 def test_files_are_listed_once_without_the_projects_own() -> None:

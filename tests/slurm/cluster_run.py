@@ -27,6 +27,8 @@ CONFIGURATION = {
 
 TABLES = ("paper_tables/idiolink_zero_shot.tex",)
 
+VECTORS = "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
+
 TRAINING = "results/training/idiolink/sbert/sentence/paper/seed-42"
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--profile=profiles/slurm")

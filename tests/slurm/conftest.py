@@ -10,12 +10,13 @@ from cluster_run import (
     CONFIGURATION,
     TABLES,
     TRAINING,
+    VECTORS,
     ClusterRun,
     serve_stand_in,
     slow_node,
 )
 from slurm_cluster import SlurmCluster, missing_programs, slurm_cluster
-from support import copy_project, succeed
+from support import copy_project, succeed, wait_for
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +50,33 @@ def training_on_a_slow_node(
     run = ClusterRun(
         cluster, folder, "--set-resources", "fine_tune:runtime=2 ** (attempt - 1)", "--", target
     )
+    yield run
+    run.end()
+
+
+@pytest.fixture(scope="session")
+def before_embedding(narrowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the project with the inputs of its embedding job."""
+    folder = tmp_path_factory.mktemp("embedding") / "project"
+    shutil.copytree(narrowed, folder)
+    succeed(folder, "--cores=2", "--omit-from=embed", "--", VECTORS)
+    return folder
+
+
+@pytest.fixture
+def requeued_training(
+    narrowed: Path, cluster: SlurmCluster, tmp_path: Path
+) -> Iterator[ClusterRun]:
+    """Start a training that SLURM starts again in the middle, as after a preemption."""
+    folder = tmp_path / "project"
+    shutil.copytree(narrowed, folder)
+    target = f"{TRAINING}/training.json"
+    succeed(folder, "--cores=2", "--omit-from=fine_tune", "--", target)
+    slow_node(folder)
+    run = ClusterRun(cluster, folder, "--slurm-requeue", "--", target)
+    wait_for(lambda: (folder / TRAINING / "checkpoint.pt").exists() or run.process.poll())
+    (job,) = run.jobs()["fine_tune"]
+    cluster.run("scontrol", "requeue", job["JobId"])
     yield run
     run.end()
 

@@ -56,7 +56,7 @@ KillWait=2
 GresTypes=gpu
 NodeName=node1 NodeAddr=127.0.0.1 NodeHostname=localhost Port={ports[1]} CPUs=8 RealMemory=64000
 NodeName=node2 NodeAddr=127.0.0.1 NodeHostname=localhost Port={ports[2]} CPUs=8 RealMemory=64000 \
-Gres=gpu:fake:2
+Gres=gpu:fake:2 Feature=large
 PartitionName=cpu Nodes=node1 Default=YES MaxTime=1-00:00:00 State=UP
 PartitionName=gpu Nodes=node2 MaxTime=1-00:00:00 State=UP
 """
@@ -156,7 +156,9 @@ class SlurmCluster:
         """Return the fields of all jobs since the start, from `scontrol show job`."""
         records = self.output("scontrol", "--oneliner", "--all", "show", "job").splitlines()
         return [
-            dict(field.split("=", 1) for field in line.split() if "=" in field) for line in records
+            dict(field.split("=", 1) for field in line.split() if "=" in field)
+            for line in records
+            if line.startswith("JobId=")
         ]
 
     def steps(self) -> list[str]:

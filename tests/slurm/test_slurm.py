@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cluster_run import TABLES, TRAINING, ClusterRun, contents, needs_slurm
+from cluster_run import TABLES, TRAINING, VECTORS, ClusterRun, contents, needs_slurm
 from llm.serving_cases import notes
-from support import succeed
+from slurm_cluster import SlurmCluster
+from support import succeed, wait_for
 
 from pieline.llm.recordings import read_lines
 
@@ -65,6 +66,57 @@ def test_a_job_killed_by_its_time_limit_is_retried_with_more_resources(
     assert {(job["Partition"], job["TresPerJob"]) for job in jobs} == {("gpu", "gres:gpu:1")}
     record = (training_on_a_slow_node.cluster.folder / "completed.txt").read_text()
     assert re.search(rf"JobId={jobs[0]['JobId']} .*JobState=TIMEOUT", record)
+
+
+def test_a_preempted_job_is_started_again_with_the_same_memory(
+    requeued_training: ClusterRun,
+) -> None:
+    requeued_training.wait()
+    (job,) = requeued_training.jobs()["fine_tune"]
+    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1")
+    log = requeued_training.folder / "logs/training/idiolink/sbert/sentence/paper/seed-42"
+    assert "resuming after epoch 1\n" in log.joinpath("training.log").read_text()
+
+
+def test_job_arrays_are_refused(narrowed: Path, cluster: SlurmCluster) -> None:
+    run = ClusterRun(cluster, narrowed, "--slurm-array-jobs=all", "--", *TABLES)
+    assert run.process.wait(timeout=300) == 2
+    lines = run.output.read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in lines if line.startswith("error: ")]
+    assert line.startswith("error: --slurm-array-jobs is not supported; leave it out")
+    assert run.jobs() == {}
+
+
+@pytest.mark.parametrize(
+    ("resources", "field", "value"),
+    [
+        (["gpu=1"], "TresPerJob", "gres:gpu:1"),
+        (["gpu=1", "gpu_model='fake'"], "TresPerJob", "gres:gpu:fake:1"),
+        (["gpu=0", "gres='gpu:fake:1'"], "TresPerNode", "gres:gpu:fake:1"),
+        (["gpu=1", "constraint='large'"], "Features", "large"),
+    ],
+)
+def test_gpus_are_requested_as_the_document_says(
+    resources: list[str], field: str, value: str, before_embedding: Path, cluster: SlurmCluster
+) -> None:
+    settings = [f"embed:{each}" for each in resources]
+    arguments = ("--nolock", "--set-resources", *settings, "--", VECTORS)
+    run = ClusterRun(cluster, before_embedding, *arguments)
+
+    def current() -> list[dict[str, str]]:
+        """Return the job of this run, once it has started; earlier ones were canceled."""
+        assert run.process.poll() is None, run.output.read_text(encoding="utf-8")[-3000:]
+        jobs = run.jobs().get("embed", [])
+        return [job for job in jobs if job["JobState"] == "RUNNING"]
+
+    try:
+        wait_for(current)
+        (job,) = current()
+        assert (job["Partition"], job[field]) == ("gpu", value)
+    finally:
+        run.end()
+        for job in run.jobs().get("embed", []):
+            cluster.run("scancel", "--full", job["JobId"])
 
 
 def test_training_resumes_from_its_checkpoint(

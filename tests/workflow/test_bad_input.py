@@ -17,17 +17,18 @@ def errors(stderr: str) -> list[str]:
 def fails(project: Path, *arguments: str, rule: str = "", log: str = "") -> str:
     """Run, expect a failure without a traceback, and return the only error line.
 
-    If a rule and a log are passed, the line must also be repeated with both.
+    If a rule and a log are passed, both must be named, too.
     """
     result = run_snakemake(project, "--cores", "1", *arguments)
     assert result.returncode != 0
     output = result.stdout + result.stderr
     assert "Traceback" not in output
-    lines = set(errors(result.stderr))
+    lines = errors(result.stderr)
     assert len(lines) == 1, output[-2000:]
     line = lines.pop()
+    assert output.count(line.removeprefix("error: ")) == 1
     if rule:
-        message = f"{rule} failed: {line.removeprefix('error: ')}\n    log: {log}\n"
+        message = f"{rule} failed\n    log: {log}\n"
         assert message in result.stderr
     return line
 
@@ -101,6 +102,11 @@ def test_a_table_that_is_not_made(project: Path, target: str, problem: str) -> N
             "--config: idiolink: duplicate key 'models'; remove one of them",
         ),
         (("--config", "archives=[{url: a, url: b}]"), "--config: archives: duplicate key 'url'"),
+        (
+            ("--config", "idiots.models=[x]"),
+            "--config: idiots.models=[x] does not set a setting; write 'idiots={models: [x]}'",
+        ),
+        (("--config", "limit"), "--config: limit does not set a setting; write name=value"),
     ],
 )
 def test_an_option_of_which_snakemake_would_use_a_part(

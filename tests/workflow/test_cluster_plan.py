@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support import ROOT, succeed
@@ -19,6 +20,7 @@ from pieline.models.sizing import (
     server_host_memory_mb,
     uses_gpu,
 )
+from pieline.patches import patch_snakemake
 
 REGISTRY = load_registry(ROOT / "models.yaml")
 
@@ -48,6 +50,12 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
     arguments = ("--profile", str(ROOT / "profiles/slurm"), "--directory", str(folder), "-n", "all")
     result = succeed(ROOT, *arguments)
     return result.stdout
+
+
+def test_job_arrays_are_refused() -> None:
+    workflow = SimpleNamespace(executor_settings=SimpleNamespace(array_jobs="all"))
+    with pytest.raises(UserError, match=r"^--slurm-array-jobs is not supported; leave it out"):
+        patch_snakemake(workflow)
 
 
 def test_default_run_is_few_submissions(plan: str) -> None:

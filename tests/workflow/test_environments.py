@@ -68,6 +68,17 @@ def test_environment_files_match_their_program() -> None:
         assert set(installed_after(kind)) - lock("requirements-no-deps.lock") == set()
 
 
+def test_the_environment_of_gpu_jobs_pins_cuda() -> None:
+    """torch of the index requires it on Linux; the other environments have no torch."""
+    cuda = {
+        f"{pin}; platform_system == 'Linux' and platform_machine == 'x86_64'"
+        for pin in lock("requirements-cuda.lock")
+    }
+    assert cuda
+    for kind in KINDS:
+        assert cuda & {*pins(kind)} == (cuda if kind == "gpu" else set())
+
+
 def rules() -> Iterator[tuple[str, Path, str]]:
     """Return the name, script and environment of each rule in any configuration."""
     for path in sorted(ROOT.glob("rules/*.smk")):
@@ -187,9 +198,6 @@ def test_ci_runs_on_the_oldest_and_newest_python() -> None:
     (_, low), (_, high) = bounds()
     assert linux["strategy"]["matrix"]["python"] == [f"3.{low}", f"3.{high - 1}"]
     assert "${{ matrix.python }}" in linux["container"]
-    steps = [step for job in forge["jobs"].values() for step in job["steps"]]
-    used = {step["uses"] for step in steps if "uses" in step}
-    assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", each) for each in used), used
 
 
 @pytest.mark.parametrize(("system", "asks_for_cuda"), [("Linux", True), ("Darwin", False)])
@@ -261,3 +269,37 @@ def test_later_installations_run_in_bash() -> None:
     for script in scripts:
         assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
         assert installed_after(script.name.split(".")[0])
+
+
+def test_the_published_pages_are_those_of_reproduce(tmp_path: Path) -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/pages.yml").read_text("utf-8"))
+    steps = workflow["jobs"]["build"]["steps"]
+    assert {"run": "make reproduce"} in steps
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    opened = set(re.findall(r"(?<=[ /])(?:runs/\w+/)?paper_tables/index\.html", makefile))
+    assert {"paper_tables/index.html", "runs/shipped/paper_tables/index.html"} <= opened
+    for run in (tmp_path, tmp_path / "runs/shipped"):
+        for file in ("paper_tables/index.html", "results/provenance.json"):
+            (run / file).parent.mkdir(parents=True)
+            (run / file).touch()
+    (tmp_path / "src").mkdir()
+    (script,) = (step["run"] for step in steps if step.get("name") == "site")
+    subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, check=True)
+    (upload,) = (step for step in steps if "upload-pages" in step.get("uses", ""))
+    site = tmp_path / upload["with"]["path"]
+    links = re.findall(r'href="(.*?)"', (site / "index.html").read_text(encoding="utf-8"))
+    assert len(links) == 2
+    assert all((site / link).is_file() for link in links)
+
+
+def test_actions_are_pinned_to_commits() -> None:
+    for path in (ROOT / ".github/workflows").iterdir():
+        for action in re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8")):
+            assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action), action
+
+
+def test_the_package_states_that_it_is_typed() -> None:
+    """Without the marker, mypy ignores the annotations of an installed package."""
+    assert (ROOT / "src/pieline/py.typed").is_file()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["setuptools"]["package-data"]["pieline"] == ["py.typed"]

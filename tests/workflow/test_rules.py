@@ -35,7 +35,7 @@ UNREAD = {
     },
     "serve": {"input.files"},
     # Read or written through the folder of another file.
-    "cells": {"input.published"},
+    "numbers": {"input.published", "input.files"},
     "idiolink_checks": {"input.data"},
     "idiolink_composition": {
         "input.documents", "input.queries",

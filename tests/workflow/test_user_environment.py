@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -158,3 +159,32 @@ def test_a_read_only_working_directory(tmp_path: Path) -> None:
     ]
     assert "Traceback" not in result.stderr
     assert "NameError" not in result.stderr
+
+
+@pytest.mark.skipif(
+    bool(os.geteuid()) or not shutil.which("setpriv"), reason="needs root and setpriv"
+)
+@pytest.mark.parametrize("case", ["no name", "no home", "container"])
+def test_a_uid_without_a_name_or_a_home(case: str, project: Path) -> None:
+    """As with `docker run --user`."""
+    variables = {"HOME": str(project), "USER": "me"}
+    if case == "no name":
+        del variables["USER"]
+    elif case == "no home":
+        variables["HOME"] = "/proc"
+    else:
+        lines = (project / "envs/Containerfile").read_text(encoding="utf-8").splitlines()
+        words = " ".join(line[4:] for line in lines if line.startswith("ENV ")).split()
+        variables = dict(word.split("=", 1) for word in words)
+    for path in (project, *project.rglob("*")):
+        os.chown(path, 12345, 12345)
+    result = subprocess.run(
+        ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups",
+         # The interpreter may be in the home of root.
+         "--inh-caps=+dac_override", "--ambient-caps=+dac_override",
+         sys.executable, "-m", "snakemake", "-n", "results/datasets/idiots/sentences.jsonl"],
+        cwd=project, text=True, capture_output=True, check=False,
+        env=variables | {"PATH": os.environ["PATH"], "PYTHONPATH": str(project / "src")},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert (project / ".snakemake/cache").is_dir() == (case == "no home")

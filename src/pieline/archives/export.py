@@ -206,7 +206,7 @@ def _add_answers(predictions: str, sidecar: Sidecar, members: dict[str, bytes]) 
     """
     if not sidecar.answers:
         return ""
-    lines = {key: line for path in sidecar.recordings for key, line in raw_lines(path).items()}
+    lines = {key: own[-1] for path in sidecar.recordings for key, own in raw_lines(path).items()}
     if missing := sidecar.answers.keys() - lines.keys():
         raise UserError(
             f"{pluralize(len(missing), 'recorded answer')} missing",

@@ -40,7 +40,8 @@ def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) 
     return sorted(reached)
 
 
-def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[str]:
+@cache
+def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> frozenset[str]:
     """Return the names of the modules in `packages` that a script outside them imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(Path(script).read_text(encoding="utf-8"))):
@@ -49,7 +50,7 @@ def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> set[s
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return names & _graph(packages).modules
+    return frozenset(names & _graph(packages).modules)
 
 
 @cache

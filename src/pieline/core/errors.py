@@ -1,6 +1,7 @@
 """User errors and how commands report them."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
@@ -33,6 +34,16 @@ def nearest(word: str, known: Collection[str]) -> str:
     """Return a hint with the closest known word, or with all known words if none is close."""
     matches = get_close_matches(word, known, n=1)
     return f"did you mean {matches[0]!r}?" if matches else f"known: {', '.join(sorted(known))}"
+
+
+def meant(name: str, others: Collection[str]) -> str:
+    """Return a question whether one of the other names was meant; empty if none is similar."""
+    plain = {"".join(filter(str.isalnum, other)).casefold(): other for other in others}
+    matches = get_close_matches("".join(filter(str.isalnum, name)).casefold(), plain, n=1)
+    parts = [other for other in others if name in re.split(r"\W|_", other.casefold())]
+    if matches or len(parts) == 1:
+        return f" (is it {(plain[matches[0]] if matches else parts[0])!r}?)"
+    return ""
 
 
 def pluralize(number: int, thing: str) -> str:

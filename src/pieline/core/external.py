@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, Field
 
 from pieline.core.errors import UserError
-from pieline.core.files import parse_json, read_text
+from pieline.core.files import canonical_json, parse_json, read_text, sha256, sha256_of
 from pieline.core.records import Id, check_ids, validated
 from pieline.core.tables import read_table
 from pieline.core.texts import quote_both, text_key
@@ -24,13 +24,14 @@ class ExternalRow(BaseModel):
 
 
 R = TypeVar("R", bound=ExternalRow)
+_TABLES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
 
 
 def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     """Return the line number and content of each row of a CSV, TSV, JSONL or Parquet file.
 
     Text files may be gzipped. Files with extensions other than .csv, .tsv and .parquet are read as
-    JSONL.
+    JSONL, or as a JSON array, in which the numbers of the objects replace those of lines.
 
     Raises:
         UserError: The file cannot be read, or a row is invalid; the message states the location.
@@ -38,7 +39,7 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding/predictions.md)"
     suffix = Path(str(path).lower().removesuffix(".gz")).suffix
     delimiter = {".csv": ",", ".tsv": "\t"}.get(suffix)
-    if not delimiter and suffix not in (".jsonl", ".json", ".ndjson", ".parquet"):
+    if suffix not in _TABLES:
         hint += "; the file name must end in .csv, .tsv or .jsonl, or in .parquet"
     lines: Iterable[tuple[int, object]]
     if suffix == ".parquet":
@@ -51,8 +52,16 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
 
 
 def _json_rows(path: str | Path, hint: str) -> Iterator[tuple[int, object]]:
+    """Yield the objects of a JSONL file with their lines, or of a JSON array with their numbers."""
+    text = read_text(path)
+    if text.lstrip().startswith("["):
+        try:
+            yield from enumerate(parse_json(text), start=1)
+        except ValueError as error:
+            raise UserError(f"not a JSON array: {error}", where=path, hint=hint) from None
+        return
     # splitlines would also split at Unicode line separators within a text.
-    for at, line in enumerate(read_text(path).split("\n"), start=1):
+    for at, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
                 yield at, parse_json(line)
@@ -71,6 +80,39 @@ def _parquet_rows(path: str | Path) -> list[dict[str, Any]]:
         problem = f"not a Parquet file: {error}"
         raise UserError(problem, where=path, hint="write the file again") from None
     return rows
+
+
+def predictions_key(path: str | Path) -> str:
+    """Return a key that is equal for files with the same predictions.
+
+    The order of rows, the format and the tags of a run do not matter. The key of a file that
+    cannot be read is that of its content; the job that reads it reports the error.
+    """
+    try:
+        if Path(str(path).lower().removesuffix(".gz")).suffix in _TABLES:
+            read = (row.model_dump(exclude_none=True) for _, row in read_rows(path, _AnyRow))
+            rows = [_plain(row) for row in read]
+        else:
+            # All fields of a line of a run, except its tag.
+            rows = [" ".join(line.split()[:5]) for line in read_text(path).split("\n")]
+    except UserError:
+        return sha256(path)
+    return sha256_of("\n".join(sorted(filter(None, rows))).encode())
+
+
+class _AnyRow(ExternalRow, extra="allow"):
+    """Row with all of its columns."""
+
+
+def _plain(row: Mapping[str, Any]) -> str:
+    """Return a row as text, in which `True`, `true` and lists of cells are spelled alike."""
+    cells = {
+        name: ";".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in row.items()
+    }
+    return canonical_json(
+        {name: cell.strip().casefold() for name, cell in cells.items() if cell.strip()}
+    )
 
 
 def align_rows(

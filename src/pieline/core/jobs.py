@@ -28,7 +28,7 @@ from pieline.core.sidecars import (
     folder_of,
     is_made,
     remove_sidecars,
-    settings_digest,
+    settings_of,
     sidecar_of,
     write_sidecar,
 )
@@ -93,7 +93,7 @@ class Job:
         """Write the sidecars of the outputs."""
         facts: dict[str, Any] = {
             "outputs": list(filter(is_made, self.rule_job.output)),
-            "settings": settings_digest(self.rule_job.params.items()),
+            "settings": settings_of(self.rule_job.params.items()),
         } | self.facts
         for path in facts["outputs"]:
             if path in self.sidecars:

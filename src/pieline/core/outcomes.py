@@ -3,7 +3,15 @@
 from typing import Literal
 
 OutcomeName = Literal[
-    "ok", "repaired", "unparseable", "empty", "refused", "filtered", "truncated", "tool_call"
+    "ok",
+    "repaired",
+    "unparseable",
+    "empty",
+    "refused",
+    "filtered",
+    "truncated",
+    "tool_call",
+    "failed",
 ]
 """Outcome of parsing an answer (see `pieline.llm.parsing.Outcome`)."""
 

@@ -1,7 +1,8 @@
 """Validate, read and write records in JSON and JSONL files."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -14,7 +15,7 @@ from pydantic import (
     ValidationError,
 )
 
-from pieline.core.errors import UserError, pluralize
+from pieline.core.errors import UserError, meant, pluralize
 from pieline.core.files import canonical_json, read_json, read_text, write_text
 from pieline.core.texts import nfc
 
@@ -51,7 +52,8 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 class Frozen(BaseModel):
     """Immutable pydantic model that rejects unknown fields, NaN and infinity."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # A process uses few of the classes that it imports, so each is built when it is first used.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     def canonical(self) -> str:
         """Return the canonical JSON that rules pass to scripts.
@@ -68,11 +70,19 @@ class Record(Frozen):
     model_config = ConfigDict(strict=True)
 
 
-def explain(error: ValidationError) -> str:
-    """Return one line with the first problem of a pydantic error and the other invalid fields."""
+def explain(error: ValidationError, known: Collection[str] = ()) -> str:
+    """Return one line with the first problem of a pydantic error and the other invalid fields.
+
+    Args:
+        error: The error.
+        known: Names of the record's fields, to suggest which of the others is a missing one.
+    """
     first, *further = error.errors(include_url=False, include_context=False)
     field = _field(first["loc"])
     message = first["msg"].removeprefix("Value error, ")
+    message = _CLASS.sub("an object with named fields", message)
+    if known and first["type"] == "missing" and isinstance(first["input"], Mapping):
+        message += meant(field, [name for name in first["input"] if name not in known])
     message = message.replace("a valid boolean, unable to interpret input", "true or false")
     kinds = ("literal_error", "bool_parsing")
     value = f" (given: {first['input']!r})" if first["type"] in kinds else ""
@@ -82,8 +92,21 @@ def explain(error: ValidationError) -> str:
     return f"{field}: {message}{value}{more}" if field else f"{message}{more}"
 
 
+_CLASS = re.compile(r"a (?:valid )?dictionary or (?:an )?instance of [\w.]+|an instance of [\w.]+")
+
+
 def _field(location: Iterable[int | str]) -> str:
-    return ".".join(map(str, location))
+    """Return the path of a field, without the classes of which it may be one."""
+    classes = {kind.__name__ for kind in _subclasses(BaseModel)}
+    parts = (str(part) for part in location)
+    return ".".join(part for part in parts if part not in classes and "[" not in part)
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    each: type
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
 
 
 def validated(
@@ -107,10 +130,11 @@ def validated(
         UserError: The value is invalid; the message states the first invalid field.
     """
     adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+    known = getattr(kind, "model_fields", ())
     try:
         return adapter.validate_json(value) if is_json else adapter.validate_python(value)
     except ValidationError as error:
-        raise UserError(explain(error), where=where, hint=hint) from None
+        raise UserError(explain(error, known), where=where, hint=hint) from None
 
 
 def load_record(path: str | Path, record: type[R]) -> R:
@@ -136,12 +160,36 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     text = read_text(path)
     # splitlines would also split at Unicode line separators within a sentence.
     lines = text.removesuffix("\n").split("\n") if text else []
+    if text.lstrip().startswith("[") and text.rstrip().endswith("]"):
+        one_per_line = "write one JSON object per line, without brackets and commas around them"
+        raise UserError("a JSON array instead of lines", where=path, hint=one_per_line)
+    return list(_records(lines, record, path))
+
+
+def iterate_jsonl(path: str | Path, record: type[R]) -> Iterator[R]:
+    """Yield the records of a JSONL file that this project made, without holding all in memory.
+
+    Raises:
+        UserError: The file cannot be read, or a line is invalid; the message states the location.
+    """
+    try:
+        with Path(path).open(encoding="utf-8", newline="\n") as stream:
+            yield from _records((line.removesuffix("\n") for line in stream), record, path)
+    except (OSError, UnicodeDecodeError):
+        read_text(path)  # raises the error with the location
+        raise
+
+
+def _records(lines: Iterable[str], record: type[R], path: str | Path) -> Iterator[R]:
+    """Yield a record per line.
+
+    Raises:
+        UserError: A line is invalid; the message states the location.
+    """
     hint = "correct this line or make the file again from its inputs"
     adapter = TypeAdapter(record)
-    return [
-        validated(adapter, line, where=f"{path}:{number}", hint=hint, is_json=True)
-        for number, line in enumerate(lines, start=1)
-    ]
+    for number, line in enumerate(lines, start=1):
+        yield validated(adapter, line, where=f"{path}:{number}", hint=hint, is_json=True)
 
 
 def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:

@@ -4,12 +4,18 @@ The checks need neither timestamps nor Snakemake's metadata, which a copied fold
 `pieline.core.jobs.job` writes sidecars; Snakemake does not know them.
 """
 
+import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import cached_sha256, sha256_of, write_json, write_text
@@ -26,13 +32,10 @@ MAKE_AGAIN = "run the same snakemake command with --forcerun {}"
 EXTRACTED = "this folder has other data than {}: use another folder (--directory)"
 _MADE = ("results/", "paper_tables/")
 _DOWNLOADED = "results/archives/"
-_COMPUTED = tuple(
-    f"results/{stage}/"
-    for stage in ("raw/weights", "variants", "datasets", "training", "predictions", "metrics")
-)
-"""Folders of files that must have the settings of the configuration."""
-_NO_SETTINGS = ("answers", "contents", "fresh")
+_NO_SETTINGS = ("contents", "fresh")
 """Params that only make a job stale."""
+_SHOWN = 3
+"""Maximum number of settings to name."""
 _TIMESTAMP = ".snakemake_timestamp"
 """File that Snakemake creates in each output folder."""
 _MEMORY = Path(".snakemake/pieline_digests.json")
@@ -41,6 +44,13 @@ _PACKAGES = (
     *("sentence-transformers", "tokenizers", "torch", "transformers"),
 )
 """Packages whose version may affect answers, tags or embeddings."""
+
+
+Settings = Annotated[
+    Mapping[str, str],
+    # Earlier versions wrote one digest of all settings.
+    BeforeValidator(lambda value: {} if isinstance(value, str) else value),
+]
 
 
 class Sidecar(Record):
@@ -52,7 +62,7 @@ class Sidecar(Record):
         files: SHA-256 of the file, or of each file in the folder, by path.
         made_from: SHA-256 of each input file of the job, by path.
         outputs: Paths of all outputs of the job.
-        settings: Digest of the rule's settings (see `settings_digest`); empty if unknown.
+        settings: Digests of the rule's settings by name (see `settings_of`); empty if unknown.
         source: Source of a raw file, or name of the archive from which a run was extracted.
         answers: Digests of the recorded answers that were used, by question key.
         recordings: SHA-256 of each recordings file, by path.
@@ -64,7 +74,7 @@ class Sidecar(Record):
     files: dict[str, str]
     made_from: dict[str, str]
     outputs: Sequence[str] = ()
-    settings: str = ""
+    settings: Settings = {}  # noqa: RUF012
     source: str = ""
     answers: Mapping[str, str] = {}
     recordings: Mapping[str, str] = {}
@@ -178,54 +188,113 @@ def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
         check_digests(present, changed=changed, hint=hint, known=known)
 
 
-def check_results(folder: str = "results") -> None:
-    """Check that all files below a folder agree with their sidecars.
+@dataclass(frozen=True)
+class Expected:
+    """What a file that a run keeps must have been made from.
 
-    Inputs are not compared, because a run may be about to make the file again.
-
-    Raises:
-        UserError: Files were edited, replaced, or copied with their sidecars; the hint names all.
+    Attributes:
+        settings: Settings of its rule (see `settings_of`).
+        inputs: Inputs of its job.
     """
-    known = Digests()
-    problems: dict[str, UserError] = {}
-    for place in sorted(_below(folder)):
-        path = place.removesuffix(ENDING)
-        if path != place and Path(path).exists():
-            try:
-                _check_content(path, load_sidecar(path), known)
-            except UserError as error:
-                problems[path] = error
-    if problems:
-        first, *others = problems.values()
-        also = f", as {pluralize(len(others), 'other file')}" if others else ""
-        hint = MAKE_AGAIN.format(" ".join(problems))
-        raise UserError(first.what + also, where=first.where, hint=hint)
+
+    settings: Mapping[str, str]
+    inputs: Sequence[str]
 
 
-def settings_digest(params: Iterable[tuple[str, Any]]) -> str:
-    """Return a digest of the named params of a rule, which does not depend on code."""
-    lines = sorted(f"{name}={value}" for name, value in params if name not in _NO_SETTINGS)
-    return sha256_of("\n".join(lines).encode())[:16]
-
-
-def check_settings(expected: Mapping[str, str]) -> None:
-    """Check that existing files were made with the settings of the configuration.
+def check_kept(
+    expected: Mapping[str, Expected], remade: Collection[str], folder: str = "results"
+) -> None:
+    """Check the files that a run does not make again, of which Snakemake may know only the times.
 
     Args:
-        expected: Digest of the settings of the rule that makes a file, by path.
+        expected: What the files of the run's jobs must have been made from, by path.
+        remade: Files that the run makes again.
+        folder: Folder in which the content of all other files is checked, too.
 
     Raises:
-        UserError: A file was made with other settings, as when it was copied from another run.
+        UserError: Files were edited, replaced, or copied with their sidecars, or were made with
+            other settings or from other inputs; the hint names all.
     """
-    for path, digest in expected.items():
-        if not path.startswith(_COMPUTED) or not Path(sidecar_of(path)).exists():
+    known = Digests()
+    below = (path.removesuffix(ENDING) for path in _below(folder) if path.endswith(ENDING))
+    kept = {path for path in {*below, *expected} - {*remade} if is_made(path)}
+    sidecars: dict[str, Sidecar] = {}
+    problems: dict[str, UserError] = {}
+    for path in sorted(kept):
+        if not Path(path).exists() or not Path(sidecar_of(path)).exists():
             continue
-        if load_sidecar(path).settings not in ("", digest):
-            raise UserError(
-                "was made with settings that differ from the configuration",
-                where=path,
-                hint=MAKE_AGAIN.format(path),
-            )
+        try:
+            sidecars[path] = load_sidecar(path)
+            if path.startswith(f"{folder}/"):
+                _check_content(path, sidecars[path], known)
+        except UserError as error:
+            problems[path] = error
+    changed = set(problems)
+    edited = {file for path in changed & sidecars.keys() for file in sidecars[path].files}
+    for path in sidecars.keys() & expected.keys() - changed:
+        if what := _difference(sidecars[path], expected[path], known, edited):
+            problems[path] = UserError(what, where=path)
+    # What is made from these files is made again with them.
+    first, *others = [
+        path
+        for path in sorted(problems)
+        if path in changed or not sidecars[path].made_from.keys() & problems.keys()
+    ] or [""]
+    if first:
+        also = f", as {pluralize(len(others), 'other file')}" if others else ""
+        hint = MAKE_AGAIN.format(" ".join([first, *others]))
+        raise UserError(problems[first].what + also, where=problems[first].where, hint=hint)
+
+
+def _difference(
+    sidecar: Sidecar, expected: Expected, known: Digests, edited: Collection[str]
+) -> str:
+    """Return how a file was made otherwise than expected; empty if it was not."""
+    if sidecar.settings:
+        names = sidecar.settings.keys() | expected.settings.keys()
+        changed = [n for n in names if sidecar.settings.get(n) != expected.settings.get(n)]
+        if changed:
+            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+            listed = ", ".join(sorted(changed)[:_SHOWN]) + more
+            return f"was made with settings that differ from the configuration ({listed})"
+    # A file from an archive lists the inputs of the run that made it.
+    inputs = [] if sidecar.source else filter(os.path.exists, expected.inputs)
+    now = known.of(*inputs)
+    for file in sorted(now.keys() | sidecar.made_from.keys()):
+        # Temporary inputs may have been deleted.
+        if file in edited or not Path(file).exists():
+            continue
+        if file not in sidecar.made_from:
+            return f"was made without {file}"
+        if known[file] != sidecar.made_from[file]:
+            return f"was made from another {file}"
+        if not sidecar.source and file not in now:
+            return f"was made from {file}, which is no input any more"
+    return ""
+
+
+def settings_of(params: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    """Return digests of the named params of a rule by name, which do not depend on code.
+
+    The fields of a param in JSON have their own names, such as `task.parameters.temperature`.
+    """
+    return dict(
+        chain.from_iterable(
+            _digests(name, value) for name, value in params if name not in _NO_SETTINGS
+        )
+    )
+
+
+def _digests(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    parsed = value
+    if isinstance(value, str) and value.startswith("{"):
+        with suppress(ValueError):
+            parsed = json.loads(value)
+    if isinstance(parsed, Mapping) and parsed:
+        for key, each in parsed.items():
+            yield from _digests(f"{name}.{key}", each)
+    else:
+        yield name, sha256_of(str(value).encode())[:8]
 
 
 def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:

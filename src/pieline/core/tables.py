@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pieline.core.errors import UserError, pluralize
+from pieline.core.errors import UserError, meant, pluralize
 from pieline.core.files import read_text, write_text
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -66,9 +66,14 @@ def read_table(
                 continue
             if header is None:
                 header = cells
-                problems = [f"no column {name!r}" for name in columns if name not in cells]
+                known = {*columns, *(more or ())}
+                others = [name for name in cells if name not in known and len(cells) > 1]
+                problems = [
+                    f"no column {name!r}{meant(name, others)}"
+                    for name in columns
+                    if name not in cells
+                ]
                 if more is not None:
-                    known = {*columns, *more}
                     problems += [f"unknown column {name!r}" for name in cells if name not in known]
                 problems += [
                     f"duplicate column {name!r}" for name in cells if cells.count(name) > 1

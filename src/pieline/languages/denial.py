@@ -406,6 +406,12 @@ def may_list_idioms(key: str) -> bool:
     return bool(form & related) and form <= related | _all("uses")
 
 
+def is_decision(key: str) -> bool:
+    """Return whether a true value of a key can only mean that there is an idiom ("is_idiom")."""
+    words = normalize(_split_words(key)).split()
+    return kind_of(key) == "answer" or (_affirmations(words) == {True} and _is_closed(words))
+
+
 def is_conjunction(between: str) -> bool:
     """Return whether the text between two answers contains only fillers ("or") or no words."""
     return _all("fillers").issuperset(normalize(between).split())

@@ -48,6 +48,20 @@ def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
     )
 
 
+def same_pie(one: str, other: str, *, language: str) -> bool:
+    """Return whether two canonical forms differ only in light words, "to" and inflection.
+
+    "To drop the ball" and "drop balls" are one PIE. In contrast to `matches_pie`, all other words
+    must be the same, in the same order. Symmetric.
+    """
+    dropped = get_language(language).light_words | {"to"}
+    first, second = (remove_words(dropped, words_of(text, language)) for text in (one, other))
+    return len(first) == len(second) > 0 and all(
+        same_word(word, word_of_other, language)
+        for word, word_of_other in zip(first, second, strict=True)
+    )
+
+
 def contains_pie(text: str, pie: str, *, language: str) -> bool:
     """Return whether a text contains the words of a PIE in sequence, in any inflection.
 

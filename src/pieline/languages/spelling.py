@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-_APOSTROPHES = str.maketrans(dict.fromkeys("’‘‚‛`´′ʼ＇", "'"))
+_APOSTROPHES = str.maketrans(dict.fromkeys("’‘‚‛❛❜`´′‵ʹʻʼʽˈˊˋʾʿꞌ՚׳᾽᾿`´῾΄＇｀", "'"))
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
@@ -17,7 +17,9 @@ def normalize(text: str) -> str:
     and removes apostrophes ("it's" becomes "its"), including those that a tokenizer split off
     ("it 's", "do n't", "achilles ' heel").
     """
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold()
+    # NFKC turns some apostrophes into a space and an accent.
+    text = _INVISIBLE.sub("", text).translate(_APOSTROPHES)
+    text = unicodedata.normalize("NFKC", text).casefold()
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
     text = re.sub(r"(?<=\w)\s+n't\b", "nt", text)
     text = re.sub(r"(?<=\w)\s+'(?=(?:s|t|m|d|re|ve|ll)\b)", "", text)

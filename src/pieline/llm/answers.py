@@ -13,6 +13,35 @@ from pieline.models.llm import LLMEntry, api_model_name
 
 FILTERED = "content_filter"
 
+_REASONS = {
+    FILTERED: "blocklist content_filter content_filtered error_toxic escalation"
+    " guardrail_intervened image_other image_prohibited_content image_recitation image_safety"
+    " language other prohibited_content recitation safety sensitive spii",
+    "refusal": "refusal refused",
+    "repetition": "repeat repeated repetition repetition_detected",
+    "length": "context_length context_length_exceeded length max_completion_tokens max_length"
+    " max_new_tokens max_output_tokens max_tokens model_context_window_exceeded model_length"
+    " token_limit",
+    "tool_calls": "function_call tool_call tool_calls tool_use",
+    "stop": "complete completed done end end_turn eos eos_found eos_token finished normal"
+    " stop stop_sequence stop_token",
+}
+"""Providers' reasons for stopping in lower case, by our name; earlier names take precedence."""
+_KNOWN = {reason: name for name, reasons in _REASONS.items() for reason in reasons.split()}
+
+
+def finish_reason(stated: Iterable[str]) -> str | None:
+    """Return our name for the reasons that a provider states.
+
+    Returns None if it states none, or one that is not known: the generation may have failed.
+    """
+    names = set()
+    for reason in stated:
+        # Google's OpenAI-compatible endpoint writes "content_filter: SAFETY".
+        first = reason.partition(":")[0].strip().lower().replace("-", "_")
+        names.add(_KNOWN.get(first.removeprefix("finish_reason_")))
+    return None if None in names else next((name for name in _REASONS if name in names), None)
+
 
 def _without_lone_surrogates(text: str) -> str:
     # Some providers split an escaped surrogate pair, and half a pair cannot be encoded as UTF-8.
@@ -49,16 +78,25 @@ class SentRequest(Frozen):
 
 
 class Answer(Frozen):
-    """One billed response of a provider, even if it cannot be parsed.
+    """One response of a provider, as received; reading decides what it is worth.
+
+    Every response with a text or token counts is recorded, even if it cannot be parsed or reports
+    a failure.
 
     Attributes:
         key: Digest of the question.
         text: Text of the answer; null if the model returned none.
         reasoning: Reasoning that the provider returned separately from the text.
         refusal: Message that the provider returned instead of a text because the model declined.
-        finish_reason: Reason why the model stopped: `stop`, `length`, `content_filter`, `refusal`
-            or `tool_calls`; null if the provider states none.
+        finish_reason: Reason why the model stopped: `stop`, `length`, `content_filter`, `refusal`,
+            `repetition` or `tool_calls`; null if the provider states none or one that is not known.
         provider_reason: Reason in the provider's words; null if it is `finish_reason`.
+        error: Failure that the response reports, or why it is incomplete; null if there is none.
+        unread: Content of an unknown kind, which may be a part of the answer; null if there is
+            none.
+        raw: Body of the response (its beginning) if it has an `error` or `unread` content, or an
+            unknown reason.
+        attempt: Number of earlier responses to the question that are recorded; null if 0.
         tool_calls: Function calls that the model requested; they are never executed.
         returned_model: Model that the response names; null if it names none.
         fingerprint: Provider's identifier for the backend that answered.
@@ -81,6 +119,10 @@ class Answer(Frozen):
     refusal: Text | None = None
     finish_reason: Text | None = None
     provider_reason: Text | None = None
+    error: Text | None = None
+    unread: Text | None = None
+    raw: Text | None = None
+    attempt: NonNegativeInt | None = None
     tool_calls: tuple[ToolCall, ...] | None = None
     returned_model: Text | None = None
     fingerprint: Text | None = None
@@ -93,6 +135,27 @@ class Answer(Frozen):
     address: str | None = None
     sent: SentRequest | None = None
     origin: Literal["asked", "hand-written"] = "asked"
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Reason why the model stopped, with the reasons that are known now."""
+        stated = self.provider_reason.split(", ") if self.provider_reason else ()
+        return self.finish_reason or finish_reason(stated)
+
+    @property
+    def failure(self) -> str:
+        """Why the generation failed, in the provider's words; empty if it did not."""
+        if self.error:
+            return self.error
+        if self.provider_reason and self.stop_reason is None:
+            return f"the generation ended with the reason {self.provider_reason!r}"
+        return ""
+
+    @property
+    def has_output(self) -> bool:
+        """Whether the model generated anything."""
+        generated = self.text, self.reasoning, self.refusal, self.tool_calls, self.unread
+        return any(generated) or bool(self.output_tokens)
 
     @property
     def digest(self) -> str:
@@ -111,9 +174,11 @@ class Answer(Frozen):
 def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
     """Return whether the model name in a response is not one that the model's entry accepts.
 
-    Returns False for a filtered request, which no model answered, if the response names none.
+    Returns False for a failure and a filtered request, which no model answered, if the response
+    names none.
     """
-    if (answer.returned_model, answer.text, answer.finish_reason) == (None, None, FILTERED):
+    is_filtered = answer.text is None and answer.finish_reason == FILTERED
+    if answer.returned_model is None and (is_filtered or answer.failure):
         return False
     return not spec.accepts_model_name(answer.returned_model)
 

@@ -1,6 +1,5 @@
-"""List, verify, merge, export and import folders of recordings."""
+"""List, verify, rename, merge, export and import folders of recordings."""
 
-import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,8 +11,11 @@ from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_nam
 from pieline.llm.recordings import (
     all_lines,
     belongs_to,
+    joined,
     raw_lines,
+    read_answers,
     read_lines,
+    read_responses,
     recording,
     write_lines,
 )
@@ -26,7 +28,7 @@ class Summary:
     Attributes:
         path: Path of the file.
         models: Checkpoints that were queried, sorted.
-        answers: Number of answers.
+        answers: Number of answers, including failures.
         hand_written: Number of hand-written answers (sample recordings).
         input_tokens, output_tokens: Sums over the answers that have token counts.
     """
@@ -44,7 +46,7 @@ class MergeResult:
     """Result of a merge.
 
     Attributes:
-        added: Number of new answers.
+        added: Number of new answers, including failures.
         conflicts: Keys for which the target file has a different answer, which was kept.
     """
 
@@ -86,20 +88,15 @@ def summarize(path: str | Path) -> Summary:
         UserError: A line is invalid; the message states file and line.
     """
     path = Path(path)
-    keys: set[str] = set()
-    models: set[str] = set()
-    hand_written = input_tokens = output_tokens = 0
-    for line in read_lines(path):
-        if line.key in keys:
-            continue
-        keys.add(line.key)
-        answer = line.answer()
-        models.add(line.question().model)
-        hand_written += answer.origin == "hand-written"
-        input_tokens += answer.input_tokens or 0
-        output_tokens += answer.output_tokens or 0
+    models = {line.question().model for line in read_lines(path)}
+    answers = [answer for own in read_responses(path).values() for answer in own]
     return Summary(
-        path, tuple(sorted(models)), len(keys), hand_written, input_tokens, output_tokens
+        path,
+        tuple(sorted(models)),
+        len(answers),
+        sum(answer.origin == "hand-written" for answer in answers),
+        sum(answer.input_tokens or 0 for answer in answers),
+        sum(answer.output_tokens or 0 for answer in answers),
     )
 
 
@@ -119,11 +116,12 @@ def _faults(path: Path, target: str | Path | None = None) -> Iterator[UserError]
     answers: dict[str, int] = {}
     for line in all_lines(path):
         try:
-            answer = hash(canonical_json(line.check().record()))
+            answer = line.check()
         except UserError as error:
             yield error
             continue
-        if answers.setdefault(line.key, answer) != answer:
+        content = hash(canonical_json(answer.record()))
+        if not answer.failure and answers.setdefault(line.key, content) != content:
             yield line.fault("an earlier line has a different answer with the same key")
         if target and not belongs_to(target, line.run):
             what = f"recorded for the run {line.run}, not for {target}"
@@ -157,15 +155,17 @@ def _merge(target: Path, source: Path) -> MergeResult:
     """Merge a valid file into `target`."""
     with recording(target):
         ours, theirs = raw_lines(target), raw_lines(source)
-        shared = sorted(ours.keys() & theirs.keys())
-        conflicts = (key for key in shared if _answer(ours[key]) != _answer(theirs[key]))
-        if len(theirs) > len(shared):
-            write_lines(target, theirs | ours)
-        return MergeResult(len(theirs) - len(shared), tuple(conflicts))
-
-
-def _answer(raw: bytes) -> object:
-    return json.loads(raw)["answer"]
+        answered, conflicts = read_answers(target), []
+        for key, answer in read_answers(source).items():
+            known = answered.get(key, answer)
+            if not (known.failure or answer.failure or known == answer):
+                conflicts.append(key)
+        new = {key: own for key, own in theirs.items() if key not in conflicts}
+        both = joined(ours, new)
+        added = sum(map(len, both.values())) - sum(map(len, ours.values()))
+        if added:
+            write_lines(target, both)
+        return MergeResult(added, tuple(sorted(conflicts)))
 
 
 def export_folder(folder: str | Path, archive: str | Path) -> int:
@@ -187,10 +187,10 @@ def export_folder(folder: str | Path, archive: str | Path) -> int:
         for path in files:
             for fault in _faults(path, path):
                 raise fault
-            lines = raw_lines(path)
+            lines = [raw for _, own in sorted(raw_lines(path).items()) for raw in own]
             answers += len(lines)
             name = path.relative_to(folder).as_posix() if path != folder else path.name
-            yield name, b"".join(lines[key] for key in sorted(lines))
+            yield name, b"".join(lines)
 
     pack(archive, members())
     return answers

@@ -4,9 +4,9 @@ import asyncio
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from types import MappingProxyType
 from typing import Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
@@ -16,8 +16,9 @@ from pieline.llm.answers import Answer, check_answering_model, is_foreign
 from pieline.llm.costs import estimate_input_tokens, max_answer_tokens
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
-from pieline.llm.recordings import Recorder, foreign_file, record
+from pieline.llm.recordings import Recorder, counted, foreign_file, record
 from pieline.llm.retries import (
+    FailedAnswerError,
     NotConnectedError,
     Rates,
     backoff,
@@ -26,9 +27,9 @@ from pieline.llm.retries import (
     was_rejected,
 )
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import Budget, CapReachedError
+from pieline.llm.spending import Budget, CapReachedError, Reserved
 from pieline.llm.stopping import Stop, StoppedError
-from pieline.llm.truncation import FIRST_ANSWERS, cut_error, is_cut
+from pieline.llm.truncation import FirstAnswers
 from pieline.models.llm import LLMEntry
 
 FAILURES_IN_A_ROW = 3
@@ -36,9 +37,6 @@ FAILURES_IN_A_ROW = 3
 
 CONNECTION_ATTEMPTS = 3
 """Maximum attempts to connect before a run has its first answer: the address may be wrong."""
-
-Settle = Callable[[], None]
-"""Callback that enters the cost of an answer in the ledger."""
 
 
 class UnansweredError(Exception):
@@ -53,8 +51,8 @@ class UnansweredError(Exception):
         self.rejected = rejected
 
 
-class AllCutError(Exception):
-    """All answers of the run so far are cut off."""
+class UselessError(Exception):
+    """All answers of the run so far are of no use (see `FirstAnswers`)."""
 
 
 class Sender(Protocol):
@@ -78,8 +76,8 @@ class QuestionRun:
         recorder: Recorder that stores the answers.
         questions: Questions, in the order in which they are asked.
         on_answer: Callback after each question, called with its answer, or None if it failed.
-        recorded: Answers to other questions of the run that were recorded earlier.
-        limit_setting: Name of the setting that limits the length of the answers.
+        first: Answers to other questions of the run that were recorded earlier.
+        recorded: Recorded responses by key; those to `questions` failed.
     """
 
     def __init__(
@@ -90,8 +88,8 @@ class QuestionRun:
         questions: Sequence[Question],
         on_answer: Callable[[Answer | None], object] = lambda answer: None,
         *,
-        recorded: Collection[Answer] = (),
-        limit_setting: str = "max_tokens",
+        first: FirstAnswers | None = None,
+        recorded: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
     ) -> None:
         limits = settings.limits(spec.provider)
         self._spec, self._settings, self._questions = spec, settings, questions
@@ -105,20 +103,21 @@ class QuestionRun:
         self.budget = Budget(spec, settings, recorder.path, self._stop)
         self._failed_in_a_row = 0
         self._most_failures = FAILURES_IN_A_ROW * self._concurrency
-        self._failures: list[UnansweredError] = []
+        self._unanswered_errors: list[UnansweredError] = []
         self.answers: dict[str, Answer] = {}
-        self._recorded, self._limit_setting = recorded, limit_setting
-        self._all_cut = all(map(is_cut, recorded))
+        self._first = first or FirstAnswers(spec)
+        self._failures = {item.key: [*recorded.get(item.key, ())] for item in questions}
 
     async def run(self, sender: Sender) -> dict[str, Answer]:
         """Ask all questions and return the answers by key.
 
-        If all attempts at a question fail, the other questions are still asked.
+        If all attempts at a question fail, the other questions are still asked. A failed response
+        counts as an answer once there are as many as `llm.max_attempts`.
 
         Raises:
             UserError: The spending cap is reached, the key or model is rejected, the address cannot
                 be reached, another model answers, the provider fails repeatedly, all answers are
-                cut off, an answer cannot be written, or some questions were not answered. All
+                of no use, an answer cannot be written, or some questions were not answered. All
                 answers received so far are kept.
             KeyboardInterrupt, SystemExit: The process received SIGINT or SIGTERM before all
                 questions were answered. All answers received so far are kept.
@@ -140,21 +139,17 @@ class QuestionRun:
         for question in self._to_ask:
             if self._stop.requested:
                 return
+            earlier = self._failures[question.key]
+            if len(earlier) >= self._settings.max_attempts:
+                self._unanswered_errors.append(UnansweredError(earlier[-1].failure))
+                self._on_answer(None)
+                continue
             try:
-                answer, settle = await self._ask(question, sender)
-                try:
-                    if is_foreign(answer, self._spec):
-                        record(self._foreign, [(question, answer)])
-                    else:
-                        # If the wait is canceled, the thread still writes; the loop waits for it.
-                        await asyncio.to_thread(self._recorder.append, [(question, answer)])
-                finally:
-                    settle()
-                check_answering_model([answer], self._spec, self._foreign)
+                answer = await self._ask(question, sender)
             except StoppedError:
                 return
             except UnansweredError as error:
-                self._failures.append(error)
+                self._unanswered_errors.append(error)
                 self._failed_in_a_row += 1
                 if self._failed_in_a_row >= self._most_failures:
                     self._stop.fail(error)
@@ -166,23 +161,18 @@ class QuestionRun:
             self.answers[question.key] = answer
             self._failed_in_a_row = 0
             self._on_answer(answer)
-            self._all_cut &= is_cut(answer)
-            count = len(self._recorded) + len(self.answers)
-            if self._all_cut and count >= FIRST_ANSWERS and self._settings.stop_when_cut:
-                self._stop.fail(AllCutError())
 
-    async def _ask(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
-        """Ask one question, with retries; return the answer and the callback that settles its cost.
-
-        The caller must record the answer before it settles the cost, so that the ledger never
-        settles the cost of an answer that was lost when the process was killed.
+    async def _ask(self, question: Question, sender: Sender) -> Answer:
+        """Ask one question, with retries, and return the recorded answer that counts.
 
         Raises:
             UnansweredError: All attempts failed.
             UserError: Other questions would fail for the same reason.
         """
+        failures = self._failures[question.key]
+        most = self._settings.max_attempts - len(failures)
         retrying = AsyncRetrying(
-            stop=self._is_last,
+            stop=lambda state: self._is_last(state, most),
             wait=backoff(self._settings.backoff_s, self._settings.max_wait_s),
             retry=retry_if_exception(is_transient),
             sleep=lambda seconds: self._stop.unless_stopped(asyncio.sleep(seconds)),
@@ -193,6 +183,8 @@ class QuestionRun:
         except (StoppedError, CapReachedError, UserError):
             raise
         except Exception as error:
+            if failures and counted(failures, self._settings.max_attempts):
+                return failures[-1]
             if isinstance(error, NotConnectedError) and not self.answers:
                 raise UserError(
                     str(error),
@@ -209,17 +201,25 @@ class QuestionRun:
                 ) from None
             raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
 
-    def _is_last(self, state: RetryCallState) -> bool:
-        """Return whether this was the last allowed attempt at the question."""
+    def _is_last(self, state: RetryCallState, most: int) -> bool:
+        """Return whether this was the last of the attempts that are left for the question."""
         error = state.outcome.exception() if state.outcome else None
         never_connected = isinstance(error, NotConnectedError) and not self.answers
-        most = CONNECTION_ATTEMPTS if never_connected else self._settings.max_attempts
-        return state.attempt_number >= most
+        return state.attempt_number >= (CONNECTION_ATTEMPTS if never_connected else most)
 
-    async def _attempt(self, question: Question, sender: Sender) -> tuple[Answer, Settle]:
+    async def _attempt(self, question: Question, sender: Sender) -> Answer:
+        """Send a question once, and record the response.
+
+        Raises:
+            FailedAnswerError: The response reports a failure.
+            Exception: There is no response to record.
+        """
+        if self._stop.requested:  # a short wait can end together with the run
+            raise StoppedError
+        failures = self._failures[question.key]
         most = max_answer_tokens(question, self._spec) or 0
         await self._stop.unless_stopped(self._rates.wait(estimate_input_tokens(question) + most))
-        reserved = await self.budget.reserve(question)
+        reserved = await self.budget.reserve(question, len(failures))
         try:
             async with asyncio.timeout(self._settings.timeout(self._spec)):
                 answer = await sender.send(question)
@@ -229,7 +229,39 @@ class QuestionRun:
             raise
         # A provider may have echoed the API key.
         answer = Answer.model_validate_json(redact(answer.model_dump_json(), self._spec))
-        return answer, partial(self.budget.settle_answer, reserved, answer)
+        if failures:
+            answer = answer.model_copy(update={"attempt": len(failures)})
+        await self._record(question, answer, reserved)
+        if answer.failure:
+            failures.append(answer)
+            failures.sort(key=lambda item: item.has_output)
+            raise FailedAnswerError(answer.failure)
+        return answer
+
+    async def _record(self, question: Question, answer: Answer, reserved: Reserved | None) -> None:
+        """Record a response, and only then settle its cost.
+
+        In this order, the ledger never settles the cost of an answer that was lost when the process
+        was killed.
+        """
+        try:
+            if is_foreign(answer, self._spec):
+                record(self._foreign, [(question, answer)])
+            else:
+                # If the wait is canceled, the thread still writes; the loop waits for it.
+                await asyncio.to_thread(self._recorder.append, [(question, answer)])
+        except OSError as error:
+            raise UserError(
+                f"cannot write an answer: {error.strerror}",
+                where=self._settings.recordings_folder,
+                hint="free disk space or check permissions",
+            ) from None
+        finally:
+            self.budget.settle_answer(reserved, answer)
+        check_answering_model([answer], self._spec, self._foreign)
+        self._first.add(question, answer)
+        if self._settings.stop_when_cut and self._first.are_useless:
+            self._stop.fail(UselessError())
 
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
@@ -248,14 +280,13 @@ class QuestionRun:
             raise SystemExit(128 + self._stop.signal)
         if isinstance(failure, CapReachedError):
             raise self.budget.explain(failure, self._unanswered(), len(self._questions)) from None
-        if isinstance(failure, AllCutError):
+        if isinstance(failure, UselessError):
             if not self._unanswered():
                 return
-            answers = [*self._recorded, *self.answers.values()]
-            raise cut_error(answers, self._unanswered(), self._spec, self._limit_setting)
+            raise self._first.error(self._unanswered())
         if isinstance(failure, UnansweredError):
-            hint = "run again when the provider is available; nothing is asked twice"
-            if all(error.rejected for error in self._failures[-self._most_failures :]):
+            hint = "check the state of the provider; the recorded answers are kept"
+            if all(error.rejected for error in self._unanswered_errors[-self._most_failures :]):
                 hint = (
                     "change how it is asked: see accepts, defaults and system_role in its entry in"
                     " models.yaml"
@@ -267,22 +298,17 @@ class QuestionRun:
                 where=self._spec.label,
                 hint=hint,
             ) from None
-        if isinstance(failure, OSError):
-            raise UserError(
-                f"cannot write an answer: {failure.strerror}",
-                where=self._settings.recordings_folder,
-                hint="free disk space or check permissions",
-            ) from None
         if failure is not None:
             raise failure
-        if self._failures:
-            reasons = Counter(map(str, self._failures)).most_common()
+        if errors := self._unanswered_errors:
+            reasons = Counter(map(str, errors)).most_common()
             others = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
             raise UserError(
-                f"{len(self._failures)} of {len(self._questions)} questions got no answer"
+                f"{len(errors)} of {len(self._questions)} questions got no answer"
                 f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.possibly_billed}",
                 where=self._spec.label,
-                hint="the other answers are recorded; run again to ask only the missing ones",
+                hint="the other answers are recorded; a further run asks the missing ones, except"
+                " those with llm.max_attempts recorded failures (pieline recordings reask --help)",
             )
 
     def _describe(self, error: Exception) -> str:

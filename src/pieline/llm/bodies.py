@@ -1,9 +1,9 @@
 """Read the body of a provider's response into the fields of an answer.
 
 The body is read as the provider sent it, because litellm maps every reason for stopping that it
-does not know to `stop`, and rejects bodies with malformed secondary fields. Only the content and
-the reason for stopping decide whether a body is an answer; a malformed count, id or name is
-ignored.
+does not know to `stop`, and rejects bodies with malformed secondary fields. Nothing in a body is an
+error here: failures and content of unknown kinds become fields of the answer, and malformed counts,
+ids and names are ignored.
 """
 
 import json
@@ -17,25 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from pieline.llm.answers import FILTERED, ToolCall
-from pieline.llm.retries import MalformedResponseError
+from pieline.llm.answers import FILTERED, ToolCall, finish_reason
 
 Body = Mapping[str, Any]
 
-_REASONS = {
-    FILTERED: "blocklist content_filter content_filtered error_toxic escalation"
-    " guardrail_intervened image_other image_prohibited_content image_recitation image_safety"
-    " language other prohibited_content recitation safety sensitive spii",
-    "refusal": "refusal refused",
-    "length": "context_length context_length_exceeded length max_completion_tokens max_length"
-    " max_new_tokens max_output_tokens max_tokens model_context_window_exceeded model_length"
-    " token_limit",
-    "tool_calls": "function_call tool_call tool_calls tool_use",
-    "stop": "complete completed done end end_turn eos eos_found eos_token finished normal"
-    " stop stop_sequence stop_token",
-}
-"""Providers' reasons for stopping in lower case, by our name; earlier names take precedence."""
-_KNOWN = {reason: name for name, reasons in _REASONS.items() for reason in reasons.split()}
 _INCOMPLETE = "incomplete"
 """Status of OpenAI's /responses whose reason is in another field."""
 
@@ -67,6 +52,7 @@ class _Output:
         calls: Requested function calls.
         reasons: Reasons for stopping, in the provider's words.
         errors: Errors that the body reports.
+        unread: Content of unknown kinds.
     """
 
     exists: bool = False
@@ -76,36 +62,31 @@ class _Output:
     calls: list[ToolCall] = field(default_factory=list)
     reasons: list[Any] = field(default_factory=list)
     errors: list[Any] = field(default_factory=list)
+    unread: list[Any] = field(default_factory=list)
 
 
 def answer_fields(path: str, body: Body) -> dict[str, Any]:
-    """Return the fields of an `Answer`; empty if the body has neither output nor token counts.
+    """Return the fields of an `Answer`; if there is neither a text nor a reason, `error` is set.
 
     Args:
         path: Path of the URL, whose end determines the format.
-        body: Body of a successful response.
-
-    Raises:
-        MalformedResponseError: The generation failed (an error, or an unknown reason for stopping),
-            or the content has an unknown format.
+        body: Body of a response.
     """
     if path.endswith("/embeddings"):
-        _check_errors([body.get("error")])
         return _embedding_fields(body)
     read = next((read for end, read in _FORMATS.items() if path.endswith(end)), _read_chat)
     output = read(body)
     counts = token_counts(body)
-    is_filtered = _check_errors([*_errors(body), *output.errors])
-    if not (output.exists or counts or is_filtered):
-        return {}
-    reasons = [FILTERED] if is_filtered else [name for name in output.reasons if name is not None]
-    reason = _finish_reason(reasons)
+    failed, is_filtered = _failures([*_errors(body), *output.errors])
+    named = [FILTERED] if is_filtered else output.reasons
+    stated = [str(name)[:_SHOWN] for name in named if name not in (None, "")]
+    reason = finish_reason(stated)
     text = "".join(output.texts) if output.texts else None
-    if reason is None and output.exists and not (text or output.refusals or output.calls):
-        raise MalformedResponseError("the response has no text and no reason for stopping")
     if reason == "stop" and output.calls:
         reason = "tool_calls"
-    stated = ", ".join(dict.fromkeys(reasons))
+    if not (failed or stated or text or output.refusals or output.calls or output.unread):
+        failed = ["the response has no text and no reason for stopping"]
+    provider_reason = ", ".join(dict.fromkeys(stated))
     if text and counts.get("output_tokens") == 0:
         counts["output_tokens"] = None  # a missing or wrong count
     return {
@@ -113,7 +94,9 @@ def answer_fields(path: str, body: Body) -> dict[str, Any]:
         "reasoning": ("\n\n" if read is _read_responses else "").join(output.thoughts) or None,
         "refusal": "".join(output.refusals) or None,
         "finish_reason": reason,
-        "provider_reason": stated if stated and stated != reason else None,
+        "provider_reason": provider_reason if stated and provider_reason != reason else None,
+        "error": "; ".join(failed) or None,
+        "unread": _shown(output.unread[0]) if output.unread else None,
         "tool_calls": tuple(output.calls) or None,
         "fingerprint": _string(body.get("system_fingerprint")),
         **counts,
@@ -162,41 +145,15 @@ def _errors(body: Body) -> list[Any]:
     return [body.get("error"), body.get("errors"), base if failed else None]
 
 
-def _check_errors(errors: Iterable[Any]) -> bool:
-    """Return whether one of the errors of a successful response is that of a filter.
+def _failures(errors: Iterable[Any]) -> tuple[list[str], bool]:
+    """Return the errors of a response as texts, and whether one of them is that of a filter.
 
     Some providers send an empty error with every answer.
-
-    Raises:
-        MalformedResponseError: There is another error.
     """
-    is_filtered = False
-    for error in errors:
-        if not (any(error.values()) if isinstance(error, Mapping) else error):
-            continue
-        if not is_filtered_error(error):
-            raise MalformedResponseError(f"the response reports an error: {_shown(error)}")
-        is_filtered = True
-    return is_filtered
-
-
-def _finish_reason(reasons: Iterable[Any]) -> str | None:
-    """Return our name for the reasons that a provider states; None if it states none.
-
-    Raises:
-        MalformedResponseError: A reason is not known, so the generation may have failed.
-    """
-    names = set()
-    for reason in reasons:
-        # Google's OpenAI-compatible endpoint writes "content_filter: SAFETY".
-        first = str(reason).partition(":")[0].strip().lower().replace("-", "_")
-        first = first.removeprefix("finish_reason_")
-        if first not in _KNOWN:
-            raise MalformedResponseError(
-                f"the generation ended with the reason {str(reason)[:_SHOWN]!r}, which is not known"
-            )
-        names.add(_KNOWN[first])
-    return next((name for name in _REASONS if name in names), None)
+    present = [e for e in errors if (any(e.values()) if isinstance(e, Mapping) else e)]
+    failed = [e for e in present if not is_filtered_error(e)]
+    shown = [f"the response reports an error: {_shown(error)}" for error in failed]
+    return shown, len(failed) < len(present)
 
 
 def _read_chat(body: Body) -> _Output:
@@ -205,14 +162,13 @@ def _read_chat(body: Body) -> _Output:
     if choice is None:
         return output
     output.exists = True
-    reasons = choice.get("finish_reason"), choice.get("native_finish_reason")
-    output.reasons = [None if reason == "" else reason for reason in reasons]
+    output.reasons = [choice.get("finish_reason"), choice.get("native_finish_reason")]
     output.errors.append(choice.get("error"))
     message = choice.get("message")
     if not isinstance(message, Mapping):
         # A filter may leave no message. A part of a stream or a bare text is no chat completion.
         if message is not None or not choice.keys().isdisjoint(("delta", "text")):
-            raise MalformedResponseError(f"the choice has no message: {_shown(choice)}")
+            output.unread.append(choice)
         return output
     _add_content(message.get("content"), output)
     output.errors.append(message.get("error"))
@@ -287,11 +243,7 @@ def _first(items: Any) -> Body | None:
 
 
 def _add_content(content: Any, output: _Output) -> None:
-    """Add the content of a message: a text, a list of parts, or null.
-
-    Raises:
-        MalformedResponseError: The content or a part has an unknown format.
-    """
+    """Add the content of a message: a text, a list of parts, or null."""
     if isinstance(content, list):
         for part in content:
             _add_part(part, output)
@@ -300,6 +252,8 @@ def _add_content(content: Any, output: _Output) -> None:
 
 
 def _add_part(part: Any, output: _Output) -> None:
+    if part is None:
+        return
     if isinstance(part, str):
         output.texts.append(part)
         return
@@ -316,7 +270,7 @@ def _add_part(part: Any, output: _Output) -> None:
         # Some providers mark the text of a refusal.
         (output.refusals if part.get("refusal") is True else output.texts).append(part["text"])
     elif not (kind is None and isinstance(part, Mapping) and part.keys() == {"thoughtSignature"}):
-        raise MalformedResponseError(f"the content has a part of an unknown kind: {_shown(part)}")
+        output.unread.append(part)
 
 
 def _shown(value: Any) -> str:
@@ -365,19 +319,21 @@ def identifiers(body: Body) -> dict[str, str | None]:
 
 
 def _embedding_fields(body: Body) -> dict[str, Any]:
-    """Return the fields of an embedding; empty if the body has no finite vector.
+    """Return the fields of an embedding; `error` is set if the body has no finite vector.
 
     The text of the answer is the base64 encoding of the vector as little-endian float32.
     """
-    try:
+    counts = {"input_tokens": None} | token_counts(body) | {"output_tokens": 0}
+    failed, _ = _failures(_errors(body)[:1])
+    vector = array("f")
+    with suppress(LookupError, TypeError, OverflowError):
         vector = array("f", body["data"][0]["embedding"])
-    except (LookupError, TypeError, OverflowError):
-        return {}
-    if not vector or not all(map(math.isfinite, vector)):
-        return {}
+    if not failed and not (vector and all(map(math.isfinite, vector))):
+        failed = ["the response has no vector"]
+    if failed:
+        return {"error": failed[0], **counts}
     if sys.byteorder == "big":
         vector.byteswap()
-    counts = {"input_tokens": None} | token_counts(body) | {"output_tokens": 0}
     return {"text": b64encode(vector.tobytes()).decode(), **counts}
 
 
@@ -398,16 +354,23 @@ def token_counts(body: Body) -> dict[str, int | None]:
         input_tokens = _total(_sum(usage, *names), *cached)
     output = _sum(usage, "completion_tokens", "output_tokens", "candidatesTokenCount")
     thoughts = _sum(usage, "thoughtsTokenCount")
-    # Some of Gemini's models include thoughts in the candidates.
-    if _total(input_tokens, output, _sum(usage, "toolUsePromptTokenCount")) != (
-        _sum(usage, "totalTokenCount") or None
-    ):
-        output = _total(output, thoughts)
-    if not (input_tokens or output):
-        return {}
     inputs = _objects(usage, "prompt_tokens_details", "input_tokens_details")
     outputs = _objects(usage, "completion_tokens_details", "output_tokens_details")
     flat = {**inputs, **outputs}
+    reasoned = _count(flat.get("reasoning_tokens")) or 0
+    total = _sum(usage, "totalTokenCount", "total_tokens") or None
+    # Some of Gemini's models include thoughts in the candidates. xAI's completion tokens exclude
+    # reasoning, and the total is the sum of all three.
+    if _total(input_tokens, output, _sum(usage, "toolUsePromptTokenCount")) != total:
+        output = _total(output, thoughts)
+    if (
+        output is not None
+        and reasoned
+        and (reasoned > output or total == _total(input_tokens, output, reasoned))
+    ):
+        output += reasoned
+    if not (input_tokens or output):
+        return {}
     read = [flat.get("cached_tokens"), usage.get("cachedContentTokenCount"), cached[0]]
     read.append(usage.get("prompt_cache_hit_tokens"))  # DeepSeek
     spent = flat.get("reasoning_tokens"), flat.get("thinking_tokens"), thoughts or None

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,18 +15,22 @@ from pieline.llm.keys import api_base, api_key, expected_origin
 from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import (
+    counted,
     foreign_file,
+    joined,
     lock,
     raw_lines,
     read_answers,
+    read_responses,
     recording,
     run_name,
+    set_aside,
     write_lines,
 )
 from pieline.llm.server import Server
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Budget, remaining_usd
-from pieline.llm.truncation import all_cut, cut_error
+from pieline.llm.truncation import FirstAnswers, has_text
 from pieline.models.llm import LLMEntry
 from pieline.models.weights import require_digest
 
@@ -43,20 +47,23 @@ def ask(
     *,
     server: Server | None = None,
     limit_setting: str = "max_tokens",
+    is_readable: Callable[[Answer], bool] = has_text,
 ) -> dict[str, Answer]:
     """Return one model's answers to questions, by key, in the order of the questions.
 
     - Mode `record` reads `recordings_path` and asks the questions without recorded answers. Each
-      answer is synced to the disk before it is returned. An interrupted run loses only the requests
-      in flight.
+      response with a text or token counts is synced to the disk before it is used, even if it
+      reports a failure. An interrupted run loses only the requests in flight.
     - Mode `replay` never asks.
     - Mode `fresh` asks all questions again. It collects the answers in a file next to the
       recordings (`.fresh`) and, once that file is complete, replaces the recorded answers to these
-      questions. An interrupted fresh run resumes where it stopped.
+      questions, which are kept in another file (`.replaced`). An interrupted fresh run resumes
+      where it stopped.
 
     If all attempts at a question fail, the other questions are still asked, and then the run fails.
-    The next run asks only the questions that are still unanswered. Identical questions are asked
-    once.
+    The next run asks only the questions that are still unanswered. Once the recordings have as many
+    failed responses to a question as `llm.max_attempts`, it is not asked again: the last one counts
+    as an unreadable answer if the model generated anything. Identical questions are asked once.
 
     Processes that query the same provider take turns, using a lock in the recordings folder, so
     that the limits apply to all processes together. A local model has its own server, which
@@ -65,8 +72,8 @@ def ask(
     A response that names another model ends the run. The response is kept in a file next to the
     recordings (`.foreign`), and no run queries the model until that file is removed or the entry
     lists the name (`answers_as`). The spending cap applies to all runs with the same recordings
-    folder (see `spending`). If a run has ten or more answers and all of them are cut off at the
-    maximum length, no more questions are asked (`llm.stop_when_cut`).
+    folder (see `spending`). If the first answers of a run are all of no use, no more questions are
+    asked (see `truncation`, `llm.stop_when_cut`).
 
     Each recorded answer names its run, which is the path of the file below the recordings folder.
     An answer of another run is rejected, and so are answers that are the same responses as those
@@ -80,12 +87,14 @@ def ask(
         progress: Whether to print the number of questions, the progress and the cost on stderr.
         server: Server of a local model that several calls share; None to start one if needed.
         limit_setting: Name of the setting that limits the length of the answers, for messages.
+        is_readable: Whether an answer is readable.
 
     Raises:
         UserError: Answers are missing in mode `replay`; the model cannot be queried (see
             `obstacles`); the weights of a local model or their digest are missing; a request would
             differ from its question; the provider rejects the requests, or does not answer some
-            questions; another model answered; all answers are cut off; the spending cap is reached;
+            questions; another model answered; all answers are of no use; the spending cap is
+            reached; a question has two different answers;
             another process is writing the file; or the recordings file is damaged, a copy of
             another run's file or not in the recordings folder.
         ValueError: A question is to another model.
@@ -95,7 +104,7 @@ def ask(
     _check(unique.values(), spec, settings, path)
     run = run_name(path, settings.recordings_folder)
     target = path.with_name(path.name + FRESH_SUFFIX) if settings.mode == "fresh" else path
-    answers = _recorded(target, unique, spec, settings, run)
+    answers = _answers(_recorded(target, unique, spec, settings, run), settings)
     missing = [question for key, question in unique.items() if key not in answers]
     if missing and settings.mode == "replay":
         raise _not_recorded(missing, spec, path)
@@ -104,7 +113,7 @@ def ask(
         answers |= _ask_missing(
             *(unique, spec, settings, target, run),
             server=server,
-            limit_setting=limit_setting,
+            first=FirstAnswers(spec, is_readable, limit_setting),
             progress=progress,
         )
     check_duplicates(run, settings.recordings_folder, unique, answers)
@@ -121,7 +130,7 @@ def _ask_missing(
     run: str,
     *,
     server: Server | None,
-    limit_setting: str,
+    first: FirstAnswers,
     progress: bool,
 ) -> dict[str, Answer]:
     """Ask the questions that have no answer in `target`, and return all answers by key."""
@@ -138,11 +147,7 @@ def _ask_missing(
                 lambda: report(f"waiting for another run that is asking {spec.label}"),
             )
         )
-        foreign = foreign_file(target)
-        # Do not pay for more answers of another model. Once the entry lists that model, its answers
-        # become recordings.
-        check_answering_model(read_answers(foreign).values(), spec, foreign)
-        _move_answers(target, foreign)
+        _accept_foreign(target, spec)
         recorder = stack.enter_context(recording(target, run))
         if not spec.is_local:
             # One process at a time queries a provider, so that the limits apply to all processes.
@@ -155,12 +160,16 @@ def _ask_missing(
                 )
             )
         # Another run may have recorded answers in the meantime.
-        answers = _recorded(target, unique, spec, settings, run)
+        recorded = _recorded(target, unique, spec, settings, run)
+        answers = _answers(recorded, settings)
         missing = [question for name, question in unique.items() if name not in answers]
         if not missing:
             return answers
-        if settings.stop_when_cut and all_cut(answers.values()):
-            raise cut_error(answers.values(), missing, spec, limit_setting)
+        for name, own in recorded.items():
+            for answer in own:
+                first.add(unique[name], answer)
+        if settings.stop_when_cut and first.are_useless:
+            raise first.error(missing)
         report(_announcement(unique, spec, answers, settings))
         if spec.is_local:
             server = server or stack.enter_context(Server(spec))
@@ -189,9 +198,7 @@ def _ask_missing(
                 bar.update()
 
             asking = QuestionRun(
-                *(spec, settings, recorder, missing, update),
-                recorded=answers.values(),
-                limit_setting=limit_setting,
+                *(spec, settings, recorder, missing, update), first=first, recorded=recorded
             )
             try:
                 return await asking.run(transport), asking.budget
@@ -210,19 +217,38 @@ def _ask_missing(
     return answers | asked
 
 
-def _recorded(
-    path: Path, unique: dict[str, Question], spec: LLMEntry, settings: LLMSettings, run: str
-) -> dict[str, Answer]:
-    """Return the recorded answers to the given questions, by key.
+def _accept_foreign(target: Path, spec: LLMEntry) -> None:
+    """Make paid answers of another model recordings, once the entry lists that model.
 
     Raises:
-        UserError: An answer names another model, server or run; old recordings may name none.
+        UserError: The entry does not list it, so nothing more is paid.
     """
-    answers = read_answers(path, unique.keys(), run=run)
-    stated = (answer for answer in answers.values() if answer.returned_model is not None)
+    foreign = foreign_file(target)
+    check_answering_model(read_answers(foreign).values(), spec, foreign)
+    _move_answers(target, foreign)
+
+
+def _recorded(
+    path: Path, unique: dict[str, Question], spec: LLMEntry, settings: LLMSettings, run: str
+) -> dict[str, list[Answer]]:
+    """Return the recorded responses to questions by key (see `read_responses`).
+
+    Raises:
+        UserError: An answer names another model, server or run (old recordings may name none), or
+            a question has two different answers.
+    """
+    responses = read_responses(path, unique.keys(), run=run)
+    everything = [answer for own in responses.values() for answer in own]
+    stated = (answer for answer in everything if answer.returned_model is not None)
     check_answering_model(stated, spec, path)
-    check_address(answers.values(), spec, expected_origin(spec, settings), path)
-    return answers
+    check_address(everything, spec, expected_origin(spec, settings), path)
+    return responses
+
+
+def _answers(responses: Mapping[str, Sequence[Answer]], settings: LLMSettings) -> dict[str, Answer]:
+    """Return the responses that count as answers; a replay uses failures as they are."""
+    attempts = 1 if settings.mode == "replay" else settings.max_attempts
+    return {key: own[-1] for key, own in responses.items() if counted(own, attempts)}
 
 
 def _check(
@@ -254,12 +280,20 @@ def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserEr
 def _move_answers(path: Path, fresh: Path) -> None:
     """Move the answers in `fresh` to `path`, where they replace answers to the same questions.
 
-    Safe to repeat after a crash. Does nothing if `fresh` does not exist.
+    The replaced answers are kept (see `set_aside`). Safe to repeat after a crash. Does nothing if
+    `fresh` does not exist.
     """
     if not fresh.exists():
         return
     with recording(path), recording(fresh):
-        write_lines(path, raw_lines(path) | raw_lines(fresh))
+        new = raw_lines(fresh)
+        old = {
+            key: replaced
+            for key, own in raw_lines(path).items()
+            if key in new and (replaced := [raw for raw in own if raw not in new[key]])
+        }
+        set_aside(path, old)
+        write_lines(path, joined(raw_lines(path), new))
         fresh.unlink()
 
 

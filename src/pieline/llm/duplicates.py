@@ -43,7 +43,7 @@ def check_duplicates(
     responses = [
         (answer.response_id, answer.text, questions[key].messages)
         for key, answer in answers.items()
-        if answer.response_id is not None
+        if answer.response_id is not None and not answer.failure
     ]
     asked: dict[str, set[tuple[Message, ...]]] = {}
     for identity, _, messages in responses:
@@ -77,7 +77,8 @@ def _responses(path: Path, wanted: Collection[Response], run: str) -> Iterator[R
     for line in read_lines(path):
         if line.run != run and (found := _ID.search(line.raw)) and found[1] in ids:
             answer = line.answer()
-            yield answer.response_id or "", answer.text, line.question().messages
+            if not answer.failure:
+                yield answer.response_id or "", answer.text, line.question().messages
 
 
 def _check(same: Collection[Response], total: int, where: str, path: Path) -> None:

@@ -70,8 +70,9 @@ def estimate_tasks(
     """
     groups = by_kind_and_model(tasks)
     entries = {name: members[0].entry() for name, members in groups.items()}
+    attempts = 1 if settings.mode == "replay" else settings.max_attempts
     answers = {
-        task.recordings: read_answers(task.recordings)
+        task.recordings: read_answers(task.recordings, attempts=attempts)
         for members in groups.values()
         for task in members
     }
@@ -171,7 +172,7 @@ def record_now(
         if days > ENDS_SOON_DAYS:
             continue
         soon = f"record now: {item.model} ends on {entry.ends}, in {pluralize(days, 'day')}"
-        ended = f"{item.model} ended on {entry.ends}, so a different model may answer"
+        ended = f"left out: {item.model} ended on {entry.ends}, so only a gateway may serve it"
         known = (
             f"{pluralize(cost.to_ask, 'question')} missing, likely"
             f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"

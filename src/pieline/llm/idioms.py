@@ -36,6 +36,11 @@ from pieline.llm.parsing import DUPLICATE, Json, Outcome, Parsed, answer_text, j
 _NAMES_OF_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
 """Keys under which an object in a list of idioms may contain the idiom."""
 
+_LISTS = frozenset(
+    {"spans", "entities", "matches", "hits", "items", "mwes", "extracted", "identified"}
+)
+"""Keys of a list of idioms if it is all that an object has."""
+
 _ENFORCED_FIELDS = {"sentence", "potential_idioms", "explanation", "idioms"}
 """Fields of the answer format that ID10M-JAM's released code enforces in few-shot settings."""
 
@@ -53,6 +58,9 @@ _TAGS = re.compile(r"\A(?:\s*<[a-zA-Z_]+>)+|(?:\s*</[a-zA-Z_]+>)+\s*\Z")
 _EXPLANATION = re.compile(r"[:.] | [-–—] |\s*\(")
 """Separator between an idiom and its explanation."""
 
+
+_NO_NAME = re.compile(r"""\s*["']?\s*[\[{]|[^"]*[^"\s(]"\s*\S""")
+"""JSON in place of a name, and two names whose quotes were not read: `a b" and "c d`."""
 
 _RANKS: tuple[Kind | Literal["items"], ...] = ("answer", "idioms", "expressions", "items")
 _NO_CANDIDATES = "no candidates"
@@ -347,7 +355,11 @@ def _parts(
         kind: str | None = kind_of(key)
         if kind is None and is_item and key.lower() in _NAMES_OF_ITEMS:
             kind = "items"
-        elif kind is None and isinstance(item, list) and may_list_idioms(key):
+        elif (
+            kind is None
+            and isinstance(item, list)
+            and (may_list_idioms(key) or (len(value) == 1 and key.lower() in _LISTS))
+        ):
             kind = "expressions"
         truth = _truth(item)
         if type(item) in (int, float) and is_count(key):
@@ -375,6 +387,8 @@ def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], st
     """
     if not value:
         return [], "empty object"
+    if is_item and (items := _items_by_key(value)):
+        return [name for item in items for name in read_value(item, is_item=True)[0]], "object"
     groups, expressed, affirmed, rejected = _parts(value, is_item=is_item)
     kind = next((kind for kind in _RANKS if kind in groups), None)
     if kind is None:
@@ -391,6 +405,22 @@ def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], st
     elif affirmed and not idioms:
         raise AmbiguousError("says yes and names none")
     return idioms, f'object with "{next(iter(groups[kind]))}"'
+
+
+def _items_by_key(value: dict[str, Any]) -> list[Any]:
+    """Return the items of an object that stands for a list of idioms; empty if it does not.
+
+    Its keys are numbers, or idioms of several words whose values are objects or true/false.
+    """
+    if all(key.isdigit() for key in value):
+        return [{"idiom": item} if isinstance(item, str) else item for item in value.values()]
+    if all(" " in key.strip() and kind_of(key) is None for key in value):
+        kinds = {type(item) for item in value.values()}
+        if kinds == {dict}:
+            return [{**item, "idiom": key} for key, item in value.items()]
+        if kinds == {bool}:
+            return [{"idiom": key, "is_idiom": item} for key, item in value.items()]
+    return []
 
 
 def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
@@ -475,6 +505,8 @@ def _names(texts: Iterable[str | None]) -> list[str]:
     for text in named:
         if parse_boolean(text) or has_denying_comment(text):
             raise AmbiguousError("a name that says yes, or what is literal")
+        if _NO_NAME.match(text):
+            raise AmbiguousError("a name that contains JSON, or two texts")
     return named
 
 

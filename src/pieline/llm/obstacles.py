@@ -32,8 +32,8 @@ def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
     if settings.mode == "replay":
         yield obstacle("llm.mode is replay", "import recordings, or ask with llm.mode: record")
         return
-    if settings.is_retired(entry):
-        yield obstacle("the checkpoint is retired", "import its recordings, or leave the model out")
+    if reason := settings.end_reason(entry):
+        yield obstacle(reason, "import its recordings, or leave the model out")
     for read_variable in (partial(api_key, entry), partial(api_base, entry, settings)):
         try:
             read_variable()

@@ -7,6 +7,7 @@ For an unreadable answer, the result has no value but an outcome such as `unpars
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from pieline.languages.denial import find_views
 from pieline.llm.answers import FILTERED, Answer
 
 
@@ -28,6 +30,7 @@ class Outcome(StrEnum):
     - `filtered`: the provider's filter rejected the request or the answer
     - `truncated`: the answer reached the maximum length
     - `tool_call`: tool calls instead of a text
+    - `failed`: the provider reports that the generation failed
 
     Only answers with the outcome `ok` or `repaired` have a value. Providers bill answers with any
     outcome.
@@ -41,6 +44,7 @@ class Outcome(StrEnum):
     FILTERED = "filtered"
     TRUNCATED = "truncated"
     TOOL_CALL = "tool_call"
+    FAILED = "failed"
 
     @property
     def is_readable(self) -> bool:
@@ -128,14 +132,21 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
 def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
     """Return the text of an answer without its reasoning, and a `Parsed` if it is unreadable.
 
-    The second value is None if the text is not blank and neither truncated, filtered nor refused.
+    The second value is None if the text is complete, not blank, and neither filtered nor refused.
     """
-    text = without_thoughts(answer.text or "")
-    finish = answer.finish_reason
+    text = decode_strings(without_thoughts(answer.text or ""))
+    finish = answer.stop_reason
     is_blank = not text.strip()
     called = answer.tool_calls or finish in ("tool_calls", "function_call")
     for applies, outcome, reason in (
+        (answer.failure, Outcome.FAILED, answer.failure),
+        (answer.unread, Outcome.UNPARSEABLE, f"content of an unknown kind: {answer.unread}"),
         (finish == "length", Outcome.TRUNCATED, "the answer reached the maximum length"),
+        (
+            finish == "repetition",
+            Outcome.TRUNCATED,
+            "the model repeated itself",
+        ),
         (finish == FILTERED, Outcome.FILTERED, "the provider filtered the answer"),
         (answer.refusal, Outcome.REFUSED, answer.refusal),
         (finish == "refusal", Outcome.REFUSED, "the model refused"),
@@ -171,6 +182,37 @@ def without_thoughts(text: str) -> str:
             if next_turn:
                 break
     return kept
+
+
+def decode_strings(text: str) -> str:
+    r"""Replace the JSON strings in a text that contain JSON by their content.
+
+    Some gateways encode an answer twice: `"{\"idioms\": []}"`. Within other JSON, only objects are
+    replaced.
+    """
+    bare = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
+    if '\\"' in bare and not re.search(r'(?<!\\)"', bare):  # without the quotes around it
+        bare = f'"{bare}"'
+    content = _parse_or_none(bare)
+    if isinstance(content, str) and _STARTS_WITH_JSON.match(content):
+        return content
+
+    def decoded(string: re.Match[str]) -> str:
+        content = _parse_or_none(string[0])
+        value = _parse_or_none(content) if isinstance(content, str) else None
+        before = text[: string.start()]
+        is_outside = all(before.count(one) == before.count(other) for one, other in ("{}", "[]"))
+        kinds = dict | list if is_outside else dict
+        return str(content) if isinstance(value, kinds) else string[0]
+
+    return _JSON_IN_STRING.sub(decoded, text)
+
+
+def _parse_or_none(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[Json]:
@@ -231,14 +273,53 @@ def _repaired(piece: str) -> Any:
     """Parse a closed value that is almost JSON or is a Python literal; return None on failure.
 
     Apostrophes inside strings in single quotes do not end them (`['bull's eye']`). If it is unclear
-    where such a string ends, the value is not parsed.
+    where such a string ends, or if the value would lack a word, the value is not parsed.
     """
+    value = _python_value(piece)
+    value = _json_value(piece) if value is None else value
+    # Both parsers skip comments, and json_repair also other text.
+    kept = _words(_texts(value))
+    if _words(piece) <= kept:
+        return value
+    comments = _COMMENT.findall(_PYTHON_STRING.sub('""', piece))
+    is_harmless = not any('"' in comment or find_views(comment) for comment in comments)
+    return value if is_harmless and _words(_without_comments(piece)) <= kept else None
+
+
+def _without_comments(piece: str) -> str:
+    parts = re.split(f"({_PYTHON_STRING.pattern})", piece, flags=_PYTHON_STRING.flags)
+    return "".join(
+        part if place % 2 else _COMMENT.sub(" ", part) for place, part in enumerate(parts)
+    )
+
+
+def _python_value(piece: str) -> Any:
+    # Python would join two strings without a comma between them.
+    if re.search(r'""\s*""', _PYTHON_STRING.sub('""', piece)):
+        return None
     try:
-        # Python would join two strings without a comma between them.
-        if not re.search(r'""\s*""', _PYTHON_STRING.sub('""', piece)):
-            return ast.literal_eval(piece)
+        return ast.literal_eval(piece)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        pass
+        return None
+
+
+def _words(text: str) -> Counter[str]:
+    """Count the words in a text, which may have escaped characters; JSON's words do not count."""
+    text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), text)
+    text = re.sub(r"\\[nrtbf]|\\", lambda escape: " " if len(escape[0]) > 1 else "", text)
+    return Counter(re.findall(r"[^\W\d_]+", text)) - _LITERALS
+
+
+def _texts(value: Any) -> str:
+    """Return all strings in a value, separated by spaces."""
+    if isinstance(value, dict):
+        return " ".join(f"{_texts(key)} {_texts(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple | set):
+        return " ".join(map(_texts, value))
+    return value if isinstance(value, str) else ""
+
+
+def _json_value(piece: str) -> Any:
     from json_repair import repair_json
 
     piece = _STRING.sub(_to_double_quotes, piece)
@@ -304,6 +385,7 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
+_LITERALS = Counter(dict.fromkeys(("true", "false", "null", "True", "False", "None"), 1 << 30))
 _STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_mark_duplicates)
 _REASONING = r"[a-z:_]*(?:think|thought|reason|reflect|analysis|scratchpad|rationale)[a-z_]*"
 _OPENING = re.compile(
@@ -353,7 +435,10 @@ _TURN_END = re.compile(
     """,
     re.VERBOSE,
 )
+_STARTS_WITH_JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]")
+_JSON_IN_STRING = re.compile(r'"\s*[\[{](?:\\.|[^"\\])*"', re.DOTALL)
 _MARKS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
+_COMMENT = re.compile(r"(?://|\#)[^\n]*|/\*.*?\*/", re.DOTALL)
 _PYTHON_STRING = re.compile(r""" "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' """, re.DOTALL | re.VERBOSE)
 _STRING = re.compile(
     r"""

@@ -20,8 +20,11 @@ files, because prompts are compared by the content of their file.
 """
 
 import re
+import signal
+import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +48,8 @@ _PROBES = (
     "Ann broke the ice at home.",
 )
 """Sentences of equal length that differ at the beginning, in the middle or at the end."""
+_LONGEST_S = 5.0
+"""Maximum number of seconds to compile or fill in a template."""
 _LONG = 40 * f"{_PROBES[0]} "
 
 
@@ -92,7 +97,8 @@ class Prompt:
         messages = []
         for role, line, template in self.turns:
             try:
-                text = template.render(**values)
+                with _time_limit():
+                    text = template.render(**values)
                 messages.append(Message(role, text.lstrip("\n").removesuffix("\n")))
             except Exception as error:  # a user's template can fail in any way
                 raise UserError(
@@ -123,6 +129,29 @@ def _printable(value: Any) -> Any:
     if callable(value) and not isinstance(value, jinja2.Undefined):
         raise TypeError("cannot print a function; call it")
     return value
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """Raise a `TimeoutError` if a template takes too long, as nested loops and filters may.
+
+    Only the main thread can be interrupted; it checks all prompts before a run.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise TimeoutError(f"it takes more than {_LONGEST_S:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, end)
+    # Again each second, because an exception is lost if it is raised during garbage collection.
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST_S, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def load_prompt(path: str | Path) -> Prompt:
@@ -161,7 +190,8 @@ def load_prompt(path: str | Path) -> Prompt:
             )
         text = piece.removeprefix("\n").rstrip("\n") + "\n"
         try:
-            turns.append((role, line + 1, environment.from_string(text)))
+            with _time_limit():
+                turns.append((role, line + 1, environment.from_string(text)))
             tokens = list(environment.lex(text.lstrip("\n")))
             others = [node.lineno for node in environment.parse(text).find_all(_OTHER_FILES)]
         except Exception as error:  # Jinja evaluates constant expressions here

@@ -1,4 +1,4 @@
-"""Read and write recordings files, which have one JSON line per answer.
+"""Read and write recordings files, which have one JSON line per response.
 
     {"answer": {...}, "key": "<sha256>", "question": {...}, "run": "jam/english/NAME/..."}
 
@@ -8,20 +8,21 @@ parameter receive the same questions in all runs. It is missing in older and in 
 recordings.
 Killing a writer at any point does not damage the file: lines are appended and synced to the disk
 before their answers are used. The answer in an incomplete last line was therefore never used;
-readers skip the line, and the next writer drops it. Of two lines with the same key, the first
-counts. When a writer closes the file, it sorts the lines by key, so that Git diffs are small and
-copies can be merged line by line.
+readers skip the line, and the next writer drops it. A key has any number of responses that failed
+and at most one other; two that differ are an error, because nobody knows which one counts. When a
+writer closes the file, it sorts the lines by key, so that Git diffs are small and copies can be
+merged line by line.
 """
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -33,8 +34,10 @@ from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
 from pieline.llm.wire import describe_mismatch
 
-_LONGEST_LINE = 1 << 24
-"""Maximum bytes per line, about a hundred times the longest prompt; longer lines are damaged."""
+_LONGEST_LINE = 1 << 27
+"""Maximum bytes per line, more than the longest response needs; longer lines are damaged."""
+REPLACED_SUFFIX = ".replaced"
+"""Suffix of the file next to the recordings that keeps answers that were asked again."""
 
 
 class Line(NamedTuple):
@@ -113,11 +116,17 @@ class Line(NamedTuple):
     def check_run(self, run: str) -> None:
         """Raise a `UserError` if the answer was recorded for another run than `run`."""
         if self.run not in ("", run):
+            hint = "the file is a copy: restore or delete it, and ask again"
+            if names := renamed_entry(self.run, run):
+                hint = (
+                    f"if the entry was renamed, run `pieline recordings rename {' '.join(names)}`;"
+                    f" otherwise {hint}"
+                )
             raise UserError(
                 f"an answer of {self.question().model} recorded for the run {self.run}, not for"
                 f" {run}",
                 where=f"{self.path}:{self.number}",
-                hint="the file is a copy: restore or delete it, and ask again",
+                hint=hint,
             )
 
     def fault(self, what: str) -> UserError:
@@ -139,6 +148,24 @@ def run_name(path: str | Path, folder: str | Path) -> str:
     if below.startswith(os.pardir):  # the folder is spelled in two ways
         below = os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
     return Path(below).as_posix().removesuffix(".jsonl")
+
+
+def entry_of(run: str) -> str:
+    """Return the name of the model in a run: the last folder, or the file of `pieline ask`."""
+    folder, _, name = run.rpartition("/")
+    return name if folder == "ask" else folder.rpartition("/")[2]
+
+
+def with_entry(run: str, name: str) -> str:
+    """Return the same run of another model."""
+    folder, _, last = run.rpartition("/")
+    return f"ask/{name}" if folder == "ask" else f"{folder.rpartition('/')[0]}/{name}/{last}"
+
+
+def renamed_entry(old: str, new: str) -> tuple[str, str] | None:
+    """Return the names of the models of two runs if the runs differ in nothing else."""
+    names = entry_of(old), entry_of(new)
+    return names if all(names) and old != new and with_entry(old, names[1]) == new else None
 
 
 def belongs_to(path: str | Path, run: str) -> bool:
@@ -176,7 +203,8 @@ def answers_token(output: str | Path, recordings: str | Path) -> str:
     """Return a job parameter that changes if an answer that the job's outputs used was edited.
 
     The token is empty if the output has no sidecar. As long as every answer that the outputs used
-    is unchanged or deleted, the token is the one in the sidecar.
+    is unchanged or deleted, and none was set aside to be asked again, the token is the one in the
+    sidecar.
 
     Args:
         output: First output of the job.
@@ -188,15 +216,43 @@ def answers_token(output: str | Path, recordings: str | Path) -> str:
     if not Path(recordings).exists() or known.recordings.get(str(recordings)) == sha256(recordings):
         return known.token
     answers = {key: item.digest for key, item in read_answers(recordings, known.answers).items()}
-    if answers.items() <= known.answers.items():
+    aside = Path(f"{recordings}{REPLACED_SUFFIX}")
+    if answers.items() <= known.answers.items() and not any(
+        line.key not in answers and known.answers.get(line.key) == line.answer().digest
+        for line in read_lines(aside)
+    ):
         return known.token
     return f"edited answers ({sha256_of(canonical_json(answers).encode())[:16]})"
 
 
 def read_answers(
-    path: str | Path, wanted: Collection[str] | None = None, *, run: str | None = None
+    path: str | Path,
+    wanted: Collection[str] | None = None,
+    *,
+    run: str | None = None,
+    attempts: int = 1,
 ) -> dict[str, Answer]:
-    """Return recorded answers by key, after checking that each key is the digest of its question.
+    """Return the recorded answer that counts for each key (see `read_responses`, `counted`)."""
+    responses = read_responses(path, wanted, run=run)
+    return {key: own[-1] for key, own in responses.items() if counted(own, attempts)}
+
+
+def counted(responses: Sequence[Answer], attempts: int) -> bool:
+    """Return whether the last of these responses to a question counts as its answer.
+
+    A failure counts as an unreadable answer if the model generated something and there are
+    `attempts` responses, because asking again did not help.
+    """
+    last = responses[-1]
+    return not last.failure or (last.has_output and len(responses) >= attempts)
+
+
+def read_responses(
+    path: str | Path, wanted: Collection[str] | None = None, *, run: str | None = None
+) -> dict[str, list[Answer]]:
+    """Return recorded responses by key: failures in the order of the attempts, then the answer.
+
+    Also checks that each key is the digest of its question. Equal responses count once.
 
     Args:
         path: Recordings file; a missing file has no answers.
@@ -205,38 +261,97 @@ def read_answers(
 
     Raises:
         UserError: A line is not a recording, or a line to read has an invalid answer, a key that is
-            not the digest of its question, or another run; the message states file and line.
+            not the digest of its question, another run, or a different answer than an earlier line
+            with the same key; the message states file and line.
     """
-    answers: dict[str, Answer] = {}
+    responses: dict[str, list[Answer]] = {}
     for line in read_lines(path):
-        if line.key not in answers and (wanted is None or line.key in wanted):
+        if wanted is None or line.key in wanted:
             if run is not None:
                 line.check_run(run)
-            answers[line.key] = line.answer()
-    return answers
+            own, answer = responses.setdefault(line.key, []), line.answer()
+            if answer in own:
+                continue
+            if not answer.failure and any(not other.failure for other in own):
+                raise line.fault("an earlier line has a different answer with the same key")
+            own.append(answer)
+    for own in responses.values():
+        own.sort(key=_rank)
+    return responses
 
 
-def raw_lines(path: str | Path) -> dict[str, bytes]:
-    """Return the bytes of each line by key; of two lines with the same key, the first counts.
+def _rank(answer: Answer) -> tuple[bool, bool, int]:
+    return not answer.failure, answer.has_output, answer.attempt or 0
+
+
+def raw_lines(path: str | Path) -> dict[str, list[bytes]]:
+    """Return the bytes of the lines with each key, ordered like `read_responses`.
+
+    Of lines with equal answers, only the first is returned.
 
     Raises:
         UserError: A line except an incomplete last line is not a recording.
     """
-    lines: dict[str, bytes] = {}
+    lines: dict[str, list[bytes]] = {}
     for line in read_lines(path):
-        lines.setdefault(line.key, line.raw.strip() + b"\n")
+        lines.setdefault(line.key, []).append(line.raw.strip() + b"\n")
+    return {key: own if len(own) == 1 else _in_order(own) for key, own in lines.items()}
+
+
+def check_conflicts(lines: Mapping[str, Sequence[bytes]], where: Path) -> None:
+    """Raise a `UserError` if a key has two different answers."""
+    for key, own in lines.items():
+        if len(own) > 1:
+            answers = [Line(where, 0, raw, _parse(raw)).answer() for raw in own]
+            if sum(not answer.failure for answer in answers) > 1:
+                raise UserError(
+                    f"the question {key[:12]} has two different answers",
+                    where=where,
+                    hint="keep one of them",
+                )
+
+
+def _in_order(lines: Iterable[bytes]) -> list[bytes]:
+    unique: dict[str, Line] = {}
+    for raw in lines:
+        line = Line(Path(), 0, raw, _parse(raw))
+        unique.setdefault(canonical_json(line.value["answer"]), line)
+    return [line.raw for line in sorted(unique.values(), key=lambda line: _rank(line.answer()))]
+
+
+def joined(*files: Mapping[str, Sequence[bytes]]) -> dict[str, list[bytes]]:
+    """Return the lines of several files by key, ordered like `raw_lines`."""
+    lines: dict[str, list[bytes]] = {}
+    for key, own in (item for file in files for item in file.items()):
+        lines[key] = _in_order([*lines[key], *own]) if key in lines else [*own]
     return lines
 
 
-def write_lines(path: Path, lines: Mapping[str, bytes]) -> None:
+def write_lines(path: Path, lines: Mapping[str, Sequence[bytes]]) -> None:
     """Atomically replace the content of a file with these lines, sorted by key.
 
     The caller must be the only writer.
     """
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        stream.writelines(lines[key] for key in sorted(lines))
+        for key in sorted(lines):
+            stream.writelines(lines[key])
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def set_aside(path: Path, lines: Mapping[str, Sequence[bytes]]) -> None:
+    """Remove lines from a file and keep them in the file with `REPLACED_SUFFIX` next to it.
+
+    The caller must be the only writer. Safe to repeat after a crash.
+    """
+    aside = path.with_name(path.name + REPLACED_SUFFIX)
+    if lines:
+        write_lines(aside, joined(raw_lines(aside), lines))
+        left = raw_lines(path)
+        kept = {
+            key: [raw for raw in own if raw not in lines.get(key, ())] for key, own in left.items()
+        }
+        write_lines(path, kept)
 
 
 class Recorder:
@@ -317,6 +432,9 @@ def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractConte
     Returns:
         A context manager that releases the lock.
     """
+    # Imported only by writers, because its audit hook slows down each file access of a process.
+    from filelock import FileLock, Timeout
+
     # No fallback for file systems without locks: its lock files would survive a killed process.
     held = FileLock(folder / ".locks" / f"{name}.lock", fallback_to_soft=False)
     with suppress(Timeout):
@@ -337,11 +455,14 @@ def foreign_file(path: Path) -> Path:
 
 
 def _put_in_order(path: Path) -> None:
-    """Sort a file by key and drop duplicate lines and an incomplete last line, if necessary."""
+    """Sort a file by key and drop repeated lines and an incomplete last line, if necessary."""
     lines = raw_lines(path)
-    size = sum(map(len, lines.values()))
-    if path.exists() and (list(lines) != sorted(lines) or size != path.stat().st_size):
-        write_lines(path, lines)
+    expected = (raw for key in sorted(lines) for raw in lines[key])
+    if path.exists():
+        with path.open("rb") as stream:
+            is_in_order = all(one == other for one, other in zip_longest(expected, stream))
+        if not is_in_order:
+            write_lines(path, lines)
 
 
 def _parse(raw: bytes) -> dict[str, Any]:

@@ -23,7 +23,11 @@ _RETRY_INFO = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
 
 
 class MalformedResponseError(Exception):
-    """The response of the provider has an unknown format, or reports that it failed."""
+    """The response of the provider has neither a text nor token counts."""
+
+
+class FailedAnswerError(Exception):
+    """The recorded response of the provider reports that the generation failed."""
 
 
 class NotSentError(UserError):
@@ -71,7 +75,8 @@ def is_fatal(error: BaseException) -> bool:
 
 def is_transient(error: BaseException) -> bool:
     """Return whether the same request may succeed later."""
-    if isinstance(error, TimeoutError | MalformedResponseError | NotConnectedError):
+    transient = TimeoutError, MalformedResponseError, FailedAnswerError, NotConnectedError
+    if isinstance(error, transient):
         return True
     status = status_of(error)
     return (

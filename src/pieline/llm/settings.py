@@ -59,7 +59,10 @@ class LLMSettings(Settings):
         description="Maximum seconds for the server of a local model to start.",
     )
     max_attempts: int = Field(
-        default=6, ge=1, description="Maximum number of attempts per question."
+        default=6,
+        ge=1,
+        description="Maximum number of attempts per question; recorded failures of earlier runs"
+        " count.",
     )
     backoff_s: float = Field(
         default=1.0,
@@ -83,9 +86,10 @@ class LLMSettings(Settings):
     )
     stop_when_cut: bool = Field(
         default=True,
-        description="Stop a run once it has ten or more answers and all of them are cut off at the"
-        " maximum length. A later run asks nothing either until the limit is raised, which makes"
-        " new questions. 'false' asks the remaining questions.",
+        description="Stop a run whose first answers are of no use: ten or more that are all cut off"
+        " at the maximum length or answer prompts that the server cut, or twenty or more of which"
+        " none is readable. A later run asks nothing either until the cause is gone. 'false' asks"
+        " the remaining questions.",
     )
     recordings_folder: Path = Field(
         default=Path("recordings"),
@@ -101,7 +105,7 @@ class LLMSettings(Settings):
         """Return the settings for jobs.
 
         In these settings, the recordings folder is relative to the working directory, and `retired`
-        includes the checkpoints that models.yaml marks as retired and no gateway serves.
+        includes the checkpoints that have ended according to models.yaml and no gateway serves.
 
         Args:
             root: Project folder, relative to the working directory.
@@ -119,14 +123,14 @@ class LLMSettings(Settings):
                 hint=nearest(name, providers),
             )
         ended = {
-            entry.checkpoint: entry.retired
+            entry.checkpoint: reason
             for entry in models
-            if entry.retired and self.gateway(entry) is None
+            if (reason := entry.end_reason()) and self.gateway(entry) is None
         }
         return self.model_copy(
             update={
                 "recordings_folder": root / self.recordings_folder,
-                "retired": self.retired | ended,
+                "retired": ended | self.retired,
             }
         )
 
@@ -139,13 +143,13 @@ class LLMSettings(Settings):
             return None
         return self.api_bases.get(entry.provider)
 
-    def is_retired(self, entry: LLMEntry) -> bool:
-        """Return whether a model's checkpoint is retired.
+    def end_reason(self, entry: LLMEntry) -> str:
+        """Return why a model's checkpoint is not queried; empty if it may be.
 
-        It is if `retired` lists it, or if the entry marks it as retired and no gateway serves it.
+        The reason is that of `retired`, or that it has ended and no gateway serves it.
         """
-        ended = entry.retired and self.gateway(entry) is None
-        return bool(ended) or entry.checkpoint in self.retired
+        ended = entry.end_reason() if self.gateway(entry) is None else ""
+        return self.retired.get(entry.checkpoint, ended)
 
     def timeout(self, entry: LLMEntry) -> float:
         """Return the timeout in seconds for one attempt at a question to this model."""

@@ -4,8 +4,9 @@ Before a request is sent, its maximum cost is reserved. When its answer is recor
 is settled at the actual cost, or in full if the provider reported no token counts or impossible
 ones. If a provider reports a cost above the maximum of a request, the request is settled at this
 maximum, and the excess is listed separately. It is not part of the total, but counts toward the
-cap: no request is sent once the total and the excess reach the cap. A request without a
-complete answer (timeout, 429, 5xx, lost connection, broken body) is settled at zero, because
+cap: no request is sent once the total and the excess reach the cap. A recorded failure is settled
+like any answer. A request without a response to record (timeout, 429, 5xx, lost connection) is
+settled at zero, because
 providers rarely bill unanswered requests: when they were settled at the maximum, 49 answers worth
 $0.013 exhausted a cap of $0.12. The maximum cost of unanswered requests is listed separately as
 "possibly billed" and counts toward neither the total nor the cap. If a run was killed between
@@ -38,7 +39,7 @@ from pieline.core.errors import UserError, pluralize
 from pieline.llm.answers import Answer
 from pieline.llm.costs import MOST_TOKENS, answer_usd, estimate, largest_count, max_attempt_usd
 from pieline.llm.questions import Question
-from pieline.llm.recordings import read_answers
+from pieline.llm.recordings import read_responses
 from pieline.llm.settings import LLMSettings
 from pieline.llm.stopping import Stop
 from pieline.models.llm import LLMEntry
@@ -76,7 +77,7 @@ class Reserved(NamedTuple):
         usd: Maximum cost of the request in US dollars.
         file: Recordings file in which the answer will be stored, relative to the recordings folder;
             empty once a later run has found that the answer was lost.
-        key: Key of the question.
+        key: Key of the question, and the number of recorded responses to it if there are any.
     """
 
     identity: str
@@ -169,7 +170,7 @@ class Ledger:
             usd: Maximum cost of the request in US dollars.
             file: Recordings file in which the answer will be stored, relative to the recordings
                 folder.
-            key: Key of the question.
+            key: See `Reserved`.
         """
         with self._transaction() as database:
             [(spent,)] = database.execute(
@@ -214,8 +215,8 @@ class Ledger:
 
         Args:
             left: Open reservations of one recordings file.
-            recorded: Cost in US dollars of each recorded answer, by key; None without usable token
-                counts.
+            recorded: Cost in US dollars of each recorded response, by `Reserved.key`; None without
+                usable token counts.
         """
         for reserved in left:
             if reserved.key in recorded:
@@ -267,6 +268,14 @@ def remaining_usd(settings: LLMSettings) -> float:
     return max(0.0, settings.max_cost_usd - spent)
 
 
+def rename_file(folder: Path, old: Path, new: Path) -> None:
+    """Assign the open reservations of a recordings file to its new name."""
+    if (folder / LEDGER).exists():
+        names = (os.path.relpath(path.resolve(), folder.resolve()) for path in (new, old))
+        with Ledger(folder)._transaction() as database:
+            database.execute("UPDATE reserved SET file = ? WHERE file = ?", tuple(names))
+
+
 class CapReachedError(Exception):
     """One more request could exceed the spending cap."""
 
@@ -293,8 +302,11 @@ class Budget:
         self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.paid else None
         self._file = os.path.relpath(file.resolve(), settings.recordings_folder.resolve())
         if self._ledger is not None and (left := self._ledger.left(self._file)):
-            answers = read_answers(file, [reserved.key for reserved in left])
-            costs = {key: answer_usd(answer, spec) for key, answer in answers.items()}
+            costs = {
+                _attempt(key, answer.attempt or 0): answer_usd(answer, spec)
+                for key, own in read_responses(file).items()
+                for answer in own
+            }
             self._ledger.recover_reservations(left, costs)
         self._under_way = 0
         self._possibly_billed_usd = 0.0
@@ -304,8 +316,12 @@ class Budget:
         self._exceeding: list[tuple[float, float]] = []
         self._settled = asyncio.Event()
 
-    async def reserve(self, question: Question) -> Reserved | None:
+    async def reserve(self, question: Question, attempt: int = 0) -> Reserved | None:
         """Reserve the maximum cost of one attempt; wait if requests in flight may free the amount.
+
+        Args:
+            question: Question to ask.
+            attempt: Number of responses to it that are recorded.
 
         Returns:
             The reservation, or None if the model has no prices.
@@ -321,7 +337,9 @@ class Budget:
         while True:
             self._settled.clear()
             reserved = self._ledger.reserve(
-                self._spec.checkpoint, usd, file=self._file, key=question.key
+                *(self._spec.checkpoint, usd),
+                file=self._file,
+                key=_attempt(question.key, attempt),
             )
             if reserved is not None:
                 self._under_way += 1
@@ -408,6 +426,11 @@ class Budget:
             f"{unfinished}; {len(left)} of {asked} questions are left to ask, for at most about"
             f" ${about:.4f}",
             where=self._spec.label,
-            hint=f"raise llm.max_cost_usd (about {spending.toward_cap + about:.4f} is enough) and"
-            " run again; nothing is asked twice",
+            hint=f"raise llm.max_cost_usd (about {spending.toward_cap + about:.4f} is enough);"
+            " recorded answers are not asked again",
         )
+
+
+def _attempt(key: str, number: int) -> str:
+    """Return the key of a reservation for an attempt at a question (see `Reserved.key`)."""
+    return f"{key}#{number}" if number else key

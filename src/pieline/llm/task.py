@@ -75,6 +75,10 @@ class Task(Frozen, ABC):
     def reading(self, answer: Answer) -> Parsed[Any]:
         """Parse one answer to a question of this task."""
 
+    def is_readable(self, answer: Answer) -> bool:
+        """Return whether an answer has a value."""
+        return self.reading(answer).outcome.is_readable
+
     def entry(self) -> LLMEntry:
         """Return the entry of the model."""
         return LLMEntry.from_spec(self.spec, label=self.model)

@@ -49,6 +49,7 @@ from litellm.exceptions import ContentPolicyViolationError
 from litellm.litellm_core_utils.prompt_templates.common_utils import parse_content_for_reasoning
 from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 from openai import AsyncOpenAI
+from pydantic_core import from_json
 
 litellm.suppress_debug_info = True
 # About malformed fields of responses, which are ignored.
@@ -69,7 +70,7 @@ class _Exchange:
         sent: Request that was sent; None if none was sent.
         mismatch: Reason why the request was not sent; None if there is none.
         response: Response of the provider; None if there was none.
-        problem: Reason why the response was rejected; None if there is none.
+        problem: Reason why the response is incomplete; None if it is complete.
     """
 
     question: Question
@@ -82,6 +83,8 @@ class _Exchange:
 
 _LARGEST_RESPONSE = 32 << 20
 """Maximum bytes of a decompressed response, about a thousand times the longest answer."""
+_LONGEST_RAW = 100_000
+"""Maximum characters of a body that is recorded as received."""
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
@@ -120,21 +123,26 @@ async def _check(request: httpx.Request) -> None:
 
 
 async def _keep(response: httpx.Response) -> None:
-    """Read the body of a response.
+    """Read the body of a response; if the connection breaks, keep what was received.
 
     Raises:
         ReadError: The body has more than `_LARGEST_RESPONSE` bytes.
     """
     exchange = _EXCHANGE.get()
     exchange.response = response
+    exchange.problem = "the connection broke during the response"
     content = bytearray()
-    async for piece in response.aiter_bytes():
-        content += piece
-        if len(content) > _LARGEST_RESPONSE:
-            await response.aclose()
-            exchange.problem = f"the response exceeds {_LARGEST_RESPONSE >> 20} MB, decompressed"
-            raise httpx.ReadError(exchange.problem, request=response.request)
-    response._content = bytes(content)
+    try:
+        async for piece in response.aiter_bytes():
+            content += piece
+            if len(content) > _LARGEST_RESPONSE:
+                await response.aclose()
+                size = f"{_LARGEST_RESPONSE >> 20} MB"
+                exchange.problem = f"the response exceeds {size}, decompressed"
+                raise httpx.ReadError(exchange.problem, request=response.request)
+        exchange.problem = None
+    finally:
+        response._content = bytes(content)
 
 
 CHECKED_PROVIDERS = frozenset(map(str, openai_compatible_providers)) | {
@@ -227,13 +235,13 @@ class Transport:
         }
 
     async def send(self, question: Question) -> Answer:
-        """Send a question once and return its answer; every billed response is an answer.
+        """Send a question once and return the response, even one that reports a failure.
 
         Raises:
             NotSentError: The requests to the provider cannot be checked, or the body that litellm
                 constructed differs from the question; in both cases, no request was sent.
             NotConnectedError: The connection was refused, or the host is unknown.
-            MalformedResponseError: The response is not an answer.
+            MalformedResponseError: The response has neither a text nor token counts.
             UserError: litellm sent the request without the check.
             Exception: litellm raised any other error.
         """
@@ -251,14 +259,20 @@ class Transport:
             failure = error
         if exchange.sent is None and exchange.response is not None:
             raise UserError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
-        fields = self._fields(exchange, failure)
-        body = _response_body(exchange)
-        fields |= identifiers(body)
-        if self._spec.is_local:
-            fields["response_id"] = None
-        else:
-            fields["address"] = self._origin
-        return Answer(key=question.key, sent=exchange.sent, **fields)
+        if exchange.mismatch:
+            raise NotSentError(
+                f"the request {redact(exchange.mismatch, self._spec)}; nothing was sent",
+                where=self._spec.label,
+                hint=_REDIRECTED if exchange.mismatch.startswith("would go") else _CHANGED,
+            ) from None
+        response = exchange.response
+        if failure and (response is None or not response.is_success):
+            self._raise_failure(exchange, failure)
+            return self._answer(exchange, finish_reason=FILTERED)
+        answer = self._received(exchange)
+        if answer.has_output or answer.input_tokens or not answer.failure:
+            return answer
+        raise MalformedResponseError(exchange.problem or failure or answer.failure) from None
 
     async def _request(self, question: Question) -> None:
         """Send a question; the caller reads the response.
@@ -298,52 +312,51 @@ class Transport:
             )
             await model.ainvoke(turns, assistant_message=AgnoMessage(role="assistant"))
 
-    def _fields(self, exchange: _Exchange, failure: Exception | None) -> dict[str, Any]:
-        """Return the fields of the answer in a response.
+    def _received(self, exchange: _Exchange) -> Answer:
+        """Return what a successful response contains."""
+        text = "" if exchange.response is None else _text(exchange.response)
+        body, problem = _parse_body(text)
+        path = exchange.sent.path if exchange.sent else ""
+        fields = answer_fields(path, body) | identifiers(body)
+        stated = exchange.problem or problem, fields.get("error")
+        if stated[0] and exchange.question.is_embedded:
+            fields["text"] = None  # a part of a vector is nothing
+        fields["error"] = ": ".join(filter(None, stated)) or None
+        if path.endswith("/chat/completions") and fields["text"] and not fields["reasoning"]:
+            fields["reasoning"], fields["text"] = parse_content_for_reasoning(fields["text"])
+        answer = self._answer(exchange, **fields)
+        if answer.failure or answer.unread:
+            return answer.model_copy(update={"raw": text[:_LONGEST_RAW]})
+        return answer
 
-        An exception of litellm counts only if there is no successful response, because litellm
-        rejects answers with malformed secondary fields.
+    def _answer(self, exchange: _Exchange, **fields: Any) -> Answer:
+        if self._spec.is_local:
+            fields["response_id"] = None
+        else:
+            fields["address"] = self._origin
+        return Answer(key=exchange.question.key, sent=exchange.sent, **fields)
+
+    def _raise_failure(self, exchange: _Exchange, failure: Exception) -> None:
+        """Raise the error of a request without a successful response, unless it was filtered.
 
         Raises:
-            NotSentError: The request differed from the question, and so was not sent.
             NotConnectedError: The connection was refused, or the host is unknown.
-            MalformedResponseError: The response was successful but is not an answer.
-            Exception: There was no successful response; the exception is `failure`.
+            Exception: Any other error; the exception is `failure`.
         """
-        if exchange.mismatch:
-            raise NotSentError(
-                f"the request {redact(exchange.mismatch, self._spec)}; nothing was sent",
-                where=self._spec.label,
-                hint=_REDIRECTED if exchange.mismatch.startswith("would go") else _CHANGED,
-            ) from None
         response = exchange.response
-        if failure and (response is None or not response.is_success):
-            if response is None:
-                _check_connected(failure, self._origin)
-            elif response.has_redirect_location:
-                place = origin(str(response.url.join(response.headers["Location"])))
-                raise NotConnectedError(
-                    f"{self._origin} redirects to {redact(place, self._spec)}"
-                    f" ({response.status_code})",
-                    "set the final address in models.yaml or llm.api_bases",
-                ) from None
-            if isinstance(failure, ContentPolicyViolationError) or _is_filtered(exchange):
-                return {"finish_reason": FILTERED}
-            if variable := _proxy_variable(self._origin):
-                failure.add_note(f"through the proxy in {variable}")
-            raise failure
-        body = _response_body(exchange)
-        fields = answer_fields(exchange.sent.path if exchange.sent else "", body)
-        if not fields:
-            if exchange.question.is_embedded:
-                problem = "the response has no vector"
-            else:
-                problem = str(failure or "the response has no choices and no usage")
-            raise MalformedResponseError(exchange.problem or problem) from None
-        is_chat = exchange.sent and exchange.sent.path.endswith("/chat/completions")
-        if is_chat and fields["text"] and not fields["reasoning"]:
-            fields["reasoning"], fields["text"] = parse_content_for_reasoning(fields["text"])
-        return fields
+        if response is None:
+            _check_connected(failure, self._origin)
+        elif response.has_redirect_location:
+            place = origin(str(response.url.join(response.headers["Location"])))
+            raise NotConnectedError(
+                f"{self._origin} redirects to {redact(place, self._spec)} ({response.status_code})",
+                "set the final address in models.yaml or llm.api_bases",
+            ) from None
+        elif isinstance(failure, ContentPolicyViolationError) or _is_filtered(response):
+            return
+        if variable := _proxy_variable(self._origin):
+            failure.add_note(f"through the proxy in {variable}")
+        raise failure
 
     async def close(self) -> None:
         """Close the connections; must run in the event loop that used them."""
@@ -389,21 +402,32 @@ def _proxy_variable(address: str) -> str | None:
     return next((name for name in spelled if os.environ.get(name)), None)
 
 
-def _is_filtered(exchange: _Exchange) -> bool:
+def _is_filtered(response: httpx.Response) -> bool:
     """Return whether a response with an error states that a filter rejected the request."""
-    response = exchange.response
-    if response is None or not 400 <= response.status_code < 500:
+    if not 400 <= response.status_code < 500:
         return False
-    with suppress(ValueError, httpx.StreamError):
+    with suppress(ValueError, RecursionError):
         # A 403 with such a message may concern the account and not the question.
-        return is_filtered_error(response.json(), by_message=response.status_code in (400, 422))
+        by_message = response.status_code in (400, 422)
+        return is_filtered_error(json.loads(_text(response)), by_message=by_message)
     return False
 
 
-def _response_body(exchange: _Exchange) -> dict[str, Any]:
-    """Return the JSON object in a successful response; empty if there is none."""
-    if exchange.response is not None and exchange.response.is_success:
-        with suppress(ValueError, RecursionError, httpx.StreamError):
-            body = exchange.response.json()
-            return body if isinstance(body, dict) else {}
-    return {}
+def _text(response: httpx.Response) -> str:
+    """Return the body of a response as a text, with invalid bytes replaced."""
+    return response.content.decode(json.detect_encoding(response.content), "replace")
+
+
+def _parse_body(text: str) -> tuple[dict[str, Any], str | None]:
+    """Return the JSON object in a body, and a problem if it is incomplete.
+
+    The object is empty if there is none.
+    """
+    body = problem = None
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        with suppress(ValueError):
+            body = from_json(text.encode("utf-8", "replace"), allow_partial="trailing-strings")
+            problem = "the response is incomplete"
+    return (body, problem) if isinstance(body, dict) else ({}, None)

@@ -16,6 +16,8 @@ from pieline.core.yamls import parse_yaml
 from pieline.models.checkpoint_settings import (
     check_ranker_files,
     checkpoint_settings,
+    dtype_of,
+    first_module,
     length_limits,
 )
 from pieline.models.embedder import EmbedderEntry
@@ -147,6 +149,7 @@ def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:
         path = str(folder.absolute())
         if not (folder / "config.json").is_file():
             hint = "pass a folder saved by transformers or sentence-transformers"
+            _check_first_module(folder, folder)
             raise UserError("config.json is missing", where=folder, hint=hint)
         return Checkpoint(
             folder,
@@ -184,6 +187,8 @@ def describe(
         UserError: A required field is missing; the message lists the options to add.
     """
     folder = checkpoint.folder
+    if not given.get("trust_remote_code"):
+        _check_first_module(folder, checkpoint.place["checkpoint"])
     has_modules = (folder / "modules.json").is_file()
     kind = Fact("embedder", "modules.json") if has_modules else None
     kind = Fact(given["kind"]) if "kind" in given else kind
@@ -199,6 +204,7 @@ def describe(
         "pooling": None,  # as in the files, unless given
         **_instructions(folder, given),
         "max_length": _max_length(folder),
+        "dtype": _dtype(folder, kind.value if kind else ""),
     }
     facts |= {field: Fact(value) for field, value in given.items()}
     entry_class = KINDS[kind.value] if kind else CheckpointEntry
@@ -223,6 +229,23 @@ def describe(
             hint=f"add {lacking}",
         )
     return found
+
+
+def _check_first_module(folder: Path, where: str | Path) -> None:
+    """Raise a `UserError` if a checkpoint is of a type without a transformer, which is named."""
+    if (kind := first_module(folder)) not in ("", "Transformer"):
+        raise UserError(
+            f"modules.json: the model is of type {kind}, which is not supported",
+            where=where,
+            hint="use a model with a transformer, or rank with it elsewhere and add the run"
+            " (docs/adding/predictions.md)",
+        )
+
+
+def _dtype(folder: Path, kind: str) -> Fact | None:
+    """Return the data type of the checkpoint, in which encoders are not trained."""
+    dtype = None if kind == "encoder" else dtype_of(folder)
+    return Fact(*dtype) if dtype else None
 
 
 def _instructions(folder: Path, given: Mapping[str, Any]) -> dict[str, Fact]:

@@ -183,6 +183,31 @@ def length_limits(folder: Path) -> list[tuple[str, str, int]]:
     ]
 
 
+def dtype_of(folder: Path) -> tuple[str, str] | None:
+    """Return the data type in which a checkpoint's files let it compute, and the file.
+
+    sentence-transformers follows it; float32 and types that an entry cannot have are None.
+    """
+    file, transformer = _read_transformer(folder)
+    options = transformer.get("model_args", transformer.get("model_kwargs"))
+    for name, content in ((file, options), ("config.json", _read(folder, "config.json"))):
+        for field in ("dtype", "torch_dtype"):
+            value = content.get(field) if isinstance(content, dict) else None
+            if value not in (None, "auto"):
+                dtype = str(value).removeprefix("torch.")
+                return (dtype, name) if dtype in ("bfloat16", "float16") else None
+    return None
+
+
+def first_module(folder: Path) -> str:
+    """Return the class of the first module in a checkpoint's modules.json; empty if unknown."""
+    path = folder / "modules.json"
+    rows = read_json(path) if path.is_file() else []
+    first = rows[0] if isinstance(rows, list) and rows else {}
+    kind = first.get("type") if isinstance(first, dict) else ""
+    return kind.rpartition(".")[2] if isinstance(kind, str) else ""
+
+
 def _read(folder: Path, name: str) -> dict[str, Any]:
     """Return the content of a JSON file; empty if there is no such file."""
     path = folder / name
@@ -253,18 +278,23 @@ class _Files:
         path = self.folder / "modules.json"
         rows = read_json(path) if path.is_file() else []
         if not isinstance(rows, list) or not all(
-            isinstance(row, dict) and isinstance(row.get("type"), str) for row in rows
+            isinstance(row, dict)
+            and isinstance(row.get("type"), str)
+            and isinstance(row.get("path"), str | None)
+            for row in rows
         ):
             raise UserError("not a list of modules", where=path, hint="restore the original file")
         for number, row in enumerate(rows):
             self._check_known("modules.json", row, FIELDS["modules.json"])
             if row.get("kwargs") and isinstance(self.entry, EmbedderEntry):
                 self._refuse("modules.json", "kwargs", row["kwargs"])
-            if row.get("path") and not number:
-                self._refuse("modules.json", "path", row["path"])
             kind = row["type"]
             if kind.startswith("sentence_transformers."):
                 kind = kind.rpartition(".")[2]
+            if row.get("path") and not number:
+                is_known = kind == "Transformer" or self.entry.trust_remote_code
+                field = "path" if is_known else "type"
+                self._refuse("modules.json", field, row["path"] if is_known else kind)
             # The transformer, which comes first, has its own file.
             name = Path(row.get("path") or "", "config.json").as_posix() if number else ""
             yield kind, name, _read(self.folder, name) if name else {}

@@ -200,7 +200,8 @@ class LLMEntry(ModelEntry):
     )
     ends: date | None = Field(
         default=None,
-        description="Date (YYYY-MM-DD) from which the provider no longer serves the checkpoint.",
+        description="Date (YYYY-MM-DD) from which the provider no longer serves the checkpoint, and"
+        " the model is queried only through a gateway.",
     )
     package: str | None = Field(
         default=None, description="Import name of the package that contains the weights."
@@ -411,6 +412,16 @@ class LLMEntry(ModelEntry):
         if self.is_local or self.prices is not None:
             return False
         return self.api_key_env is not None or not is_loopback(self.api_base or "")
+
+    def end_reason(self, today: date | None = None) -> str:
+        """Return why the provider no longer serves the checkpoint; empty if it does.
+
+        `today` is the date to compare `ends` with (default: the current date).
+        """
+        if self.retired:
+            return "the checkpoint is retired"
+        is_over = self.ends is not None and self.ends <= (today or date.today())
+        return f"the model ended on {self.ends}" if is_over else ""
 
     @property
     def bills_thoughts(self) -> bool:

@@ -7,7 +7,7 @@ finish the job. A retry requests more.
 import re
 
 from pieline.core.errors import UserError
-from pieline.models.entries import CheckpointEntry, ModelEntry
+from pieline.models.entries import CheckpointEntry, EncoderEntry, ModelEntry
 from pieline.models.llm import LLMEntry
 
 MEGABYTE = 1_000_000
@@ -22,6 +22,12 @@ ACTIVATIONS_MB = 2000
 TRAINING_ACTIVATIONS_MB = 6000
 SMALL_MODEL_PARAMETERS = 50_000_000
 """Size up to which embedding the corpora on a CPU is faster than waiting for a GPU."""
+CPU_MINUTES_PER_PARAMETER = 1e-7
+"""CPU time on one core to embed IdioLink's test split in all query modes, in float32.
+
+`benchmarks/idiolink/embedding_minutes.py` measured 2 minutes in the shape of MiniLM (22.7M
+parameters), 11 of BERT-base (109M), 37 of XLM-R-large (560M) and 60 of Qwen3-0.6B (596M).
+"""
 UNKNOWN_PARAMETERS = 8_000_000_000
 """Assumed size of a model whose entry states none; few models that fit on one GPU are larger.
 
@@ -81,16 +87,46 @@ def server_gpus(entry: LLMEntry) -> int:
 
 
 def describe_requirement(entry: ModelEntry) -> str:
-    """Describe what is needed to run a model: recorded answers, an API key, a GPU or only time."""
-    if isinstance(entry, LLMEntry) and entry.retired:
+    """Describe what is needed to run a model: recorded answers, an API key, a GPU or only time.
+
+    The text is the same on every day, because tables contain it.
+    """
+    if isinstance(entry, LLMEntry):
+        return _llm_requirement(entry)
+    if not isinstance(entry, CheckpointEntry) or entry.source != "hub":
+        return "only time: this configuration leaves it out"
+    weights = (
+        f"{_gigabytes(estimated_parameters(entry) * BYTES_PER_WEIGHT[entry.dtype])} of weights"
+    )
+    if entry.needs_gpu:
+        trained = isinstance(entry, EncoderEntry)
+        memory = gpu_memory_mb(entry, training=trained) // 1000
+        time = "2 hours per language" if trained else "half an hour"
+        return f"about {time} on a GPU with {memory} GB, and {weights} from the hub"
+    minutes = round(estimated_parameters(entry) * CPU_MINUTES_PER_PARAMETER)
+    return (
+        f"only time: about {minutes} minutes on a CPU, with {host_memory_mb(entry) // 1000} GB of"
+        f" memory and {weights} from the hub"
+    )
+
+
+def _llm_requirement(entry: LLMEntry) -> str:
+    if entry.retired:
         return "answers that were recorded before the provider ended the model"
-    if isinstance(entry, LLMEntry) and not entry.is_local:
-        until = f" (the model ends on {entry.ends})" if entry.ends else ""
+    if not entry.is_local:
+        until = f", until the model ends on {entry.ends}" if entry.ends else ""
         return f"the key {entry.api_key_env}{until}"
-    gpus = server_gpus(entry) if isinstance(entry, LLMEntry) else 0
-    if gpus or (isinstance(entry, CheckpointEntry) and uses_gpu(entry)):
-        return "a GPU, and weights from the hub"
-    return "only time: this configuration leaves it out"
+    weights = f"{_gigabytes(_weights_mb(entry) * MEGABYTE)} of weights from the hub"
+    if not (gpus := server_gpus(entry)):
+        return f"only time: {weights}"
+    memory = -(-server_gpu_memory_mb(entry) // 1000)
+    where = f"{'a GPU' if gpus == 1 else f'{gpus} GPUs'} with {memory} GB, and {weights}"
+    fits_a_laptop = _largest_count(entry) <= UNKNOWN_PARAMETERS
+    return f"{where}; without a GPU, a GGUF file, not compared" if fits_a_laptop else where
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size < 1e10 else f"{size / 1e9:.0f} GB"
 
 
 def server_gpu_memory_mb(entry: LLMEntry) -> int:

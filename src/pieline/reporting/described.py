@@ -1,21 +1,30 @@
-"""Descriptive tables: hyperparameters, artifacts and checkpoints.
+"""Tables that state instead of measure: hyperparameters, artifacts, checkpoints and other texts.
 
 The values are not computed: they come from this project's records or this run's settings. The
 printed text is shown where it differs from ours.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import pandas as pd
 
 from pieline.core.errors import pluralize
 from pieline.core.files import read_text
+from pieline.core.measures import Measure
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_yaml
 from pieline.reporting.displays import ConfiguredStudy
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import StatedText, number_in, read_printed, state
-from pieline.reporting.tables import BESIDE, Cell, Group, Head, Number, Row, TableContent
+from pieline.reporting.numbers import rows_of
+from pieline.reporting.ours import OurNumbers
+from pieline.reporting.printed import StatedText, number_in, state
+from pieline.reporting.tables import BESIDE, Cell, Group, Row, TableContent, headers
+
+R = TypeVar("R")
+PrintedTexts = Iterable[Mapping[str, str]]
+"""Rows of a file in published/, as `read_printed` returns them."""
 
 _UNUSED = "not used in this project"
 
@@ -41,48 +50,90 @@ SERVICES = {
 """License and version of external services: an API and an annotation platform."""
 
 
-def hyperparameters(
-    inputs: DisplayInputs, values: Mapping[str, tuple[str, float | None, str]], caption: str
-) -> TableContent:
+def text_row(labels: Sequence[str], *texts: str | StatedText, reason: str = "") -> Row:
+    """Return a row of texts; a plain text is not compared with a printed one."""
+    cells = (
+        Cell(text=text) if isinstance(text, str) else Cell(stated=text, text=_short(text.ours))
+        for text in texts
+    )
+    return Row(tuple(labels), tuple(cells), reason)
+
+
+def _short(text: str) -> str:
+    """Return the start of a commit; empty for other texts, which are shown as they are."""
+    return text[:8] if re.fullmatch("[0-9a-f]{40}", text) else ""
+
+
+def hyperparameter_numbers(
+    inputs: DisplayInputs,
+    measures: Iterable[Measure[R]],
+    settings: R | None,
+    *,
+    file: str,
+    not_run: str = "",
+) -> pd.DataFrame:
+    """Return our rows of hyperparameters, none of which is measured.
+
+    Args:
+        inputs: Inputs with the printed `file`.
+        measures: Hyperparameters of the settings.
+        settings: This run's settings; None if `not_run` states why it has none.
+        file: Name in published/ of the printed values.
+        not_run: Why the settings are not used.
+    """
+    printed, numbers = inputs.printed(file, "parameter"), OurNumbers(inputs.study)
+    for measure in measures:
+        of_paper = printed.get((measure.name,), {}).get("value")
+        is_same = settings is not None and measure.value(settings) == of_paper
+        stated = f"stated, not measured: {'as printed' if is_same else 'not as printed'}"
+        obstacles = [] if of_paper is None or settings is None else [stated]
+        numbers.add({}, [measure], settings, obstacles=obstacles, not_run=not_run)
+    return numbers.frame()
+
+
+def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: str) -> TableContent:
     """Return the table of this run's training hyperparameters.
 
     Args:
-        inputs: Inputs with the `published` file of the printed values.
-        values: Label, value and the reason for a missing value, by printed parameter.
+        numbers: Frame of numbers with a row per hyperparameter.
+        labels: Labels by hyperparameter.
         caption: Caption of the table.
     """
+    (by_name,) = rows_of(numbers, ()).values()
     rows = []
-    for row in read_printed(inputs.files["published"]):
-        name, printed = row["parameter"], row["value"]
-        label, value, reason = values[name]
-        if value is None:
-            stated = state("", printed, reason=f"not run: {reason}")
-        else:
-            stated = state(printed if float(printed) == value else f"{value:g}", printed)
-            reason = ""
-        rows.append(Row((label,), (described(stated, parameter=name),), reason))
+    for name, label in labels.items():
+        number = by_name[name]
+        ours, printed = _general(number.ours), _general(number.printed)
+        rows.append(
+            text_row((label,), state(ours, printed, reason=number.reason), reason=number.missing)
+        )
     return TableContent(
-        heads=((Head("Parameter"), Head("this run")),),
+        heads=(headers(["Parameter", "this run"]),),
         groups=(Group(tuple(rows)),),
         caption=f"{caption} {BESIDE}",
         wide=False,
     )
 
 
-def artifacts(inputs: DisplayInputs) -> TableContent:
+def _general(value: float | None) -> str:
+    return "" if value is None else f"{value:g}".replace("e-0", "e-")
+
+
+def artifacts(inputs: DisplayInputs, printed: PrintedTexts) -> TableContent:
     """Return the table of data and software, with licenses and the versions pinned here.
 
     Type and usage are as printed.
 
     Args:
-        inputs: Inputs with the files `published`, `lock`, `upstream` and `licences`.
+        inputs: Inputs with the files `lock`, `upstream` and `licences`.
+        printed: Rows of the printed table.
     """
     pinned = dict(
         re.findall(r"^([\w.-]+)==(\S+)", read_text(inputs.files["lock"]), flags=re.MULTILINE)
     )
     public, licences = load_upstream(inputs.files["upstream"]), read_yaml(inputs.files["licences"])
     rows = []
-    for row in read_printed(inputs.files["published"]):
+    for row in printed:
         name, reason = row["artifact"], ""
         if package := PACKAGES.get(name):
             licence, version = package.licence, pinned[package.name]
@@ -93,17 +144,15 @@ def artifacts(inputs: DisplayInputs) -> TableContent:
         else:
             licence = version = ""
             reason = _UNUSED
-        cells = (
-            Cell(text=row["type"]),
-            described(
-                state(licence, row["licence"], reason=reason), artifact=name, metric="licence"
-            ),
-            described(state(version, "", reason=reason), artifact=name, metric="version"),
-            Cell(text=row["usage"]),
+        texts = (
+            row["type"],
+            state(licence, row["licence"], reason=reason),
+            state(version, "", reason=reason),
+            row["usage"],
         )
-        rows.append(Row((name,), cells, reason))
+        rows.append(text_row((name,), *texts, reason=reason))
     return TableContent(
-        heads=(tuple(map(Head, ("Artifact", "Type", "License", "Version here", "Usage"))),),
+        heads=(headers(["Artifact", "Type", "License", "Version here", "Usage"]),),
         groups=(Group(tuple(rows)),),
         caption=f"Artifacts used during experiments; type and usage as printed. {BESIDE}",
         texts=True,
@@ -111,10 +160,10 @@ def artifacts(inputs: DisplayInputs) -> TableContent:
 
 
 def artifact_inputs(study: ConfiguredStudy) -> DisplayInputs:
-    """Return the inputs of `artifacts`, besides the printed table."""
+    """Return the inputs of `artifacts`."""
     here = study.project.here
     files = {"lock": here("envs/requirements.lock"), "licences": here("data/licences.yaml")}
-    return DisplayInputs(files={**files, "upstream": study.project.upstream})
+    return study.display_inputs().with_files(**files, upstream=study.project.upstream)
 
 
 def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
@@ -132,32 +181,27 @@ def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
 
 
 def checkpoints(
-    inputs: DisplayInputs, *, unnamed: str = "not a model of this project"
+    inputs: DisplayInputs, printed: PrintedTexts, *, unnamed: str = "not a model of this project"
 ) -> TableContent:
     """Return the table of checkpoints, with licenses, sizes and the revisions in models.yaml.
 
     Args:
         inputs: Inputs whose `options` are the fields of models.yaml entries, by printed model or
             checkpoint.
+        printed: Rows of the printed table.
         unnamed: Reason why a row has no entry.
     """
     rows = []
-    for row in read_printed(inputs.files["published"]):
-        name = row["model"]
-        entry = inputs.options.get(row["checkpoint"]) or inputs.options.get(name)
+    for row in printed:
+        entry = inputs.options.get(row["checkpoint"]) or inputs.options.get(row["model"])
         if entry is None:
             names = ("checkpoint", "licence", "parameters", "revision")
-            stated = {key: state("", row.get(key, ""), reason=unnamed) for key in names}
+            texts = [state("", row.get(name, ""), reason=unnamed) for name in names]
         else:
-            stated = _of_entry(entry, row)
-        model = entry["name"] if entry else name
-        cells = {key: described(each, model=model, metric=key) for key, each in stated.items()}
-        commit = re.fullmatch("[0-9a-f]{40}", stated["revision"].ours)
-        if commit:
-            cells["revision"] = Cell(cells["revision"].number, text=commit[0][:8])
-        rows.append(Row((name,), tuple(cells.values()), "" if entry else unnamed))
+            texts = _of_entry(entry, row)
+        rows.append(text_row((row["model"],), *texts, reason="" if entry else unnamed))
     return TableContent(
-        heads=(tuple(map(Head, ("Model", "Checkpoint", "License", "# Param", "Revision here"))),),
+        heads=(headers(["Model", "Checkpoint", "License", "# Param", "Revision here"]),),
         groups=(Group(tuple(rows)),),
         caption=f"Checkpoints used during experiments, from models.yaml. {BESIDE}"
         " If a model's size is not published, the paper estimates it.",
@@ -183,12 +227,12 @@ def checkpoint_options(
         if entry.kind == "llm":
             stated["checkpoint"] = entry.litellm_id.partition("/")[2]
         if label := printed(entry):
-            found.setdefault(label, {"name": name, **stated})
-    return DisplayInputs(options=found)
+            found.setdefault(label, stated)
+    return study.display_inputs().model_copy(update={"options": found})
 
 
-def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, StatedText]:
-    """Compare an entry of models.yaml with a printed row, by column of our table."""
+def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> list[StatedText]:
+    """Compare an entry of models.yaml with a printed row, in the order of our columns."""
     size, printed = entry["parameters"] or "not published", row["parameters"]
     if row["parameters_are_estimated"] == "yes":
         size, why = "not published", "size not published; the printed one is an estimate"
@@ -201,12 +245,13 @@ def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> dict[str, Sta
     checkpoint, name = entry["checkpoint"], row["checkpoint"]
     shortened = "printed without its organization" if checkpoint.endswith(f"/{name}") else ""
     places = {"api": "managed by the provider", "package": f"package {entry.get('package')}"}
-    return {
-        "checkpoint": state(checkpoint, name, reason=shortened),
-        "licence": state(entry["licence"], row["licence"]),
-        "parameters": state(size, printed, reason=why),
-        "revision": state(entry.get("revision") or places.get(entry["source"], "not pinned"), ""),
-    }
+    revision = entry.get("revision") or places.get(entry["source"], "not pinned")
+    return [
+        state(checkpoint, name, reason=shortened),
+        state(entry["licence"], row["licence"]),
+        state(size, printed, reason=why),
+        state(revision, ""),
+    ]
 
 
 def same_size(ours: str, printed: str) -> bool:
@@ -219,8 +264,3 @@ def same_size(ours: str, printed: str) -> bool:
         return False
     digits = len(printed[:-1].replace(".", "").strip("0"))
     return float(f"{one:.{digits - 1}e}") == other
-
-
-def described(stated: StatedText, **key: str) -> Cell:
-    """Return a cell with a stated text; `key` identifies its row in the CSV."""
-    return Cell(Number({**key, "metric": key.get("metric", "value")}, stated))

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
+
+import pandas as pd
 
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
@@ -29,12 +32,12 @@ class ConfiguredStudy(Protocol):
 
     def display_inputs(
         self,
-        metrics: Iterable[str],
-        models: Iterable[str],
+        runs: Iterable[Any] = (),
         *kinds: str,
-        configured: Iterable[str] = (),
+        models: Iterable[str] = (),
+        others: Iterable[str] = (),
     ) -> DisplayInputs:
-        """Return the inputs of a display of `models` and of the paper's others of these kinds."""
+        """Return the inputs of a display of runs; see `pieline.study.Study`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +48,13 @@ class Display:
         name: Base name of its files.
         place: Place in the paper ("Table 2"), or `NOT_IN_PAPER`.
         caption: One sentence for the results page and the report.
-        make: Function from the inputs to a `TableContent` or a matplotlib figure.
+        make: Function that returns the layout of a table (`TableContent`) or a matplotlib figure,
+            from the frame of numbers, if there is one, and the inputs.
         inputs: Function from a study to the inputs; None if its configuration has no such display.
-        printed: Name of the file in published/ with the printed numbers (`files["published"]`).
-        text_numbers: Whether the function compares numbers of the running text, too
-            (`files["text_numbers"]`).
+        numbers: Function from the inputs to the rows of ours that a table shows; None for a table
+            of texts.
+        printed: Names of the files in published/ with the printed numbers.
+        otherwise: Why a printed number is missing, if the plan states no other reason.
     """
 
     kind: ClassVar[Literal["table", "figure"]]
@@ -58,26 +63,32 @@ class Display:
     name: str
     place: str
     caption: str
-    make: Callable[[DisplayInputs], Any]
+    make: Callable[..., Any]
     inputs: Callable[[Any], DisplayInputs | None]
-    printed: str = ""
-    text_numbers: bool = False
+    numbers: Callable[[DisplayInputs], pd.DataFrame] | None = None
+    printed: tuple[str, ...] = ()
+    otherwise: str = "no such run in this configuration"
 
     def inputs_in(self, study: ConfiguredStudy) -> DisplayInputs | None:
         """Return the inputs in a study's configuration; None if it does not show the display."""
         given = self.inputs(study)
         if given is None:
             return None
-        named = {"published": self.printed, "text_numbers": "text_numbers" * self.text_numbers}
-        files = {
-            key: study.project.here(f"published/{name}.csv") for key, name in named.items() if name
-        }
-        return given.with_files(**given.files, **files)
+        names = [f"{name}.csv" for name in self.printed]
+        names += ["tables.yaml", "schema.yaml"] if names else []
+        files = {Path(name).stem: study.project.here(f"published/{name}") for name in names}
+        named = given.model_copy(update={"display": self.name, "otherwise": self.otherwise})
+        return named.with_files(**given.files, **files)
 
     @property
     def maker(self) -> str:
         """`module:function` of `make`, for a job, which runs in another process."""
         return f"{self.make.__module__}:{self.make.__qualname__}"
+
+    @property
+    def ours(self) -> str:
+        """`module:function` of `numbers`; empty for a display of texts."""
+        return f"{self.numbers.__module__}:{self.numbers.__qualname__}" if self.numbers else ""
 
     @property
     def title(self) -> str:

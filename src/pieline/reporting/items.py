@@ -65,19 +65,19 @@ def runs(inputs: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
     """Yield each metric file with the values of the shared columns, except the language."""
     labels = inputs.labels()
     note = " ".join(filter(None, (inputs.mark, *inputs.notes))) or None
-    for path in inputs.metrics:
-        metric = load_metric_file(path)
-        model = metric.fields["model"]
-        yield (
-            metric,
-            {
-                "model": model,
-                "label": labels[model.partition("+")[0]],
-                "seed": metric.fields["seed"],
-                "metrics": path,
-                "note": note,
-            },
-        )
+    for run in inputs.runs:
+        if not run.not_run:
+            metric = load_metric_file(run.metrics)
+            yield (
+                metric,
+                {
+                    "model": metric.fields["model"],
+                    "label": labels[run.keys["model"]],
+                    "seed": metric.fields["seed"],
+                    "metrics": run.metrics,
+                    "note": note,
+                },
+            )
 
 
 def write_items(

@@ -9,7 +9,12 @@ SAMPLE_NOTE = (
 
 
 class ModelDescription(Frozen):
-    """Fields of a model's entry that tables and the results page use."""
+    """Fields of a model's entry that tables and the results page use.
+
+    Attributes:
+        is_configured: Whether the configuration names the model; if not, only the paper has it.
+        not_run: Why none of its runs can be made; empty if some can.
+    """
 
     name: str
     kind: str
@@ -19,6 +24,8 @@ class ModelDescription(Frozen):
     published_as: str | None = None
     trained_with_instructions: bool = False
     reasoning: bool = False
+    is_configured: bool = True
+    not_run: str = ""
 
 
 def load_descriptions(text: str) -> list[ModelDescription]:

@@ -1,9 +1,9 @@
 """The papers' printed numbers, and their comparison with ours."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import chain
+from math import isclose
 from pathlib import Path
 from typing import Literal
 
@@ -12,8 +12,7 @@ from pydantic import Field, PositiveInt
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import line_ending_note, sha256
 from pieline.core.records import Frozen, validated
-from pieline.core.tables import read_table, write_csv
-from pieline.core.uncertainty import Interval
+from pieline.core.tables import read_table
 from pieline.core.yamls import read_yaml
 
 _SCALES = {"M": 1e6, "B": 1e9}
@@ -26,9 +25,6 @@ VERDICTS = {
     "no": "not reproduced",
 }
 """Verdicts on a cell, by the value of its CSV column `reproduced`."""
-
-PrintedRow = Mapping[str, float]
-"""Numbers of a row of a file in published/, by column."""
 
 
 class PrintedFile(Frozen):
@@ -77,9 +73,11 @@ class Comparison(Frozen):
         difference = self.difference
         if not self.comparable or difference is None:
             return None
-        # Rounding explains differences up to half of the last printed decimal.
+        # Rounding explains at most half a unit of the last printed decimal, because halves are
+        # rounded up or down. Floating-point subtraction can turn a half into slightly more.
         decimals = 2 if self.decimals is None else self.decimals
-        if abs(difference) < self.tolerance + 0.5 * 10.0**-decimals:
+        largest = self.tolerance + 0.5 * 10.0**-decimals
+        if abs(difference) <= largest or isclose(abs(difference), largest, rel_tol=1e-9):
             return "yes"
         return "within sampling range" if self.readings() else "no"
 
@@ -98,10 +96,6 @@ class Comparison(Frozen):
         return "; ".join(
             f"{low:.3f} to {high:.3f} if {reading}" for reading, (low, high) in self.ranges.items()
         )
-
-    def places(self, usual: int) -> int:
-        """Return the number of decimals to show: `decimals` if it is set, else `usual`."""
-        return usual if self.decimals is None else self.decimals
 
     @property
     def difference(self) -> float | None:
@@ -248,62 +242,6 @@ def number_in(text: str) -> float | None:
         return None
 
 
-_COMPARED = (
-    *("ours", "printed", "difference", "comparable", "tolerance", "reproduced", "reason"),
-    "metrics",
-)
-
-
-def write_comparisons(
-    path: str | Path,
-    rows: Iterable[tuple[Mapping[str, str], Comparison | StatedText, Sequence[str]]],
-    *,
-    decimals: int,
-    mark: str = "",
-    archived: Mapping[str, str] | None = None,
-) -> None:
-    """Write comparisons and stated texts as CSV, one per line.
-
-    Args:
-        path: Output, written atomically.
-        rows: For each line, the values that identify it by column, the comparison or stated text,
-            and the metric files.
-        decimals: Decimals of our number and the difference, unless the comparison sets them. The
-            printed number is not rounded.
-        mark: Prefix of every reason.
-        archived: Name of the archive from which the predictions were taken, by metric file; if
-            there are any, the column `archive` lists their names.
-    """
-
-    def archives(metrics: Sequence[str]) -> dict[str, str]:
-        named = {archived[path]: None for path in metrics if path in archived} if archived else {}
-        return {"archive": " ".join(named)} if archived else {}
-
-    lines = [
-        {**name, **_line(cell, decimals), **archives(metrics), "metrics": " ".join(metrics)}
-        for name, cell, metrics in rows
-    ]
-    for line in lines:
-        line["reason"] = " ".join(filter(None, (mark, line["reason"])))
-    # A table without rows still has a header.
-    header = list(dict.fromkeys(chain.from_iterable(lines))) or _COMPARED
-    write_csv(path, header, lines)
-
-
-def _line(cell: Comparison | StatedText, decimals: int) -> dict[str, str]:
-    if isinstance(cell, StatedText):
-        return {**dict.fromkeys(_COMPARED, ""), "comparable": "no", **cell.model_dump()}
-    return {
-        "ours": rounded(cell.ours, cell.places(decimals)),
-        "printed": "" if cell.printed is None else f"{cell.printed:g}",
-        "difference": rounded(cell.difference, cell.places(decimals)),
-        "comparable": "yes" if cell.comparable else "no",
-        "tolerance": cell.allowed() if cell.comparable else "",
-        "reproduced": cell.reproduced or "",
-        "reason": cell.reason,
-    }
-
-
 def rounded(value: float | None, decimals: int) -> str:
     """Format a number with fixed decimals and no negative zero; empty if it is unknown."""
     if value is None:
@@ -320,25 +258,3 @@ def probability(value: float) -> str:
 def per_cent(share: float | None) -> float | None:
     """Convert a fraction to percent; None stays None."""
     return None if share is None else 100 * share
-
-
-def percent_bounds(interval: Interval | None, decimals: int) -> tuple[str, str] | None:
-    """Format the bounds of an interval of a fraction, in percent; None without an interval."""
-    if interval is None:
-        return None
-    return rounded(100 * interval.low, decimals), rounded(100 * interval.high, decimals)
-
-
-def read_comparisons(path: str | Path) -> list[dict[str, str]]:
-    """Read a CSV written by `write_comparisons`, with all values as text.
-
-    Raises:
-        UserError: The file is missing or is not a CSV of comparisons.
-    """
-    columns = ["ours", "printed", "comparable", "reproduced"]
-    return [row for _, row in read_table(path, columns, hint="pass a CSV file from paper_tables/")]
-
-
-def verdict_of(row: Mapping[str, str]) -> str:
-    """Return the verdict on a row: one of `VERDICTS`, `not comparable` or `not run`."""
-    return VERDICTS.get(row["reproduced"], "not comparable" if row["ours"] else "not run")

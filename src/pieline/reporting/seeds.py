@@ -19,13 +19,11 @@ Each possibility is a reading of the printed number, and being in the range of o
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from pieline.core.uncertainty import CONFIDENCE, Spread
-from pieline.reporting.printed import PrintedRow
 
 Ranges = dict[str, tuple[float, float]]
 """Sampling ranges by reading of the printed number."""
@@ -34,40 +32,6 @@ _TAIL = (1 - CONFIDENCE) / 2
 POOLED = "its deviation is that of rows with several seeds"
 """Reading of a number that is printed without a deviation or with a deviation of 0."""
 _DRAWS = 4000
-
-
-@dataclass(frozen=True)
-class PrintedSeeds:
-    """Seeds behind printed means and deviations.
-
-    Attributes:
-        number: Number of seeds behind a mean with a printed deviation; a mean without one counts as
-            a single seed.
-        ddof: Possible values of ddof in the printed deviations.
-        pool: Function that returns, for the name of a column, the spreads whose pooled deviation
-            replaces a printed one that is missing or 0.
-    """
-
-    number: int
-    ddof: Sequence[int] = (1,)
-    pool: Callable[[str], Sequence[Spread]] = lambda _: ()
-
-    def spread(self, printed: PrintedRow, name: str) -> Spread | None:
-        """Return the printed mean and deviation of a column; None if the mean is not printed."""
-        if name not in printed:
-            return None
-        deviation = printed.get(f"{name}_std")
-        seeds = 1 if deviation is None else self.number
-        return Spread(mean=printed[name], deviation=deviation, seeds=seeds)
-
-    def ranges(self, printed: PrintedRow, name: str, ours: Spread | None) -> tuple[Ranges, Ranges]:
-        """Return the sampling ranges of our mean and of our deviation; empty if unknown."""
-        theirs, pool, of_deviation = self.spread(printed, name), self.pool(name), Ranges()
-        if not (ours and theirs):
-            return {}, {}
-        if not (ours.deviation is None or theirs.deviation is None):
-            of_deviation = deviation_ranges(ours.seeds, theirs, ddof=self.ddof, pool=pool)
-        return mean_ranges(ours, theirs, ddof=self.ddof, pool=pool), of_deviation
 
 
 def mean_ranges(

@@ -1,33 +1,21 @@
 """Tables, rendered as LaTeX in the paper's layout, as CSV, and as HTML for the results page."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Literal
 
-from pieline.core.imports import import_object
+import pandas as pd
+
+from pieline.core.tables import write_csv
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.latex import render_html, render_latex
-from pieline.reporting.printed import VERDICTS, Comparison, StatedText, rounded, write_comparisons
+from pieline.reporting.numbers import Number, numbers_for, write_numbers
+from pieline.reporting.ours import DEVIATION
+from pieline.reporting.printed import StatedText, probability, rounded
 
 BESIDE = "The printed value is shown where it differs from ours."
-
-
-@dataclass(frozen=True)
-class Number:
-    """Our number or text in a table, and the printed one; both are in one line of the CSV.
-
-    Attributes:
-        key: Values that identify the line, by CSV column.
-        comparison: Our number and the printed one in the unit of the printed table, or two texts.
-        metrics: Metric files behind our number.
-    """
-
-    key: Mapping[str, str]
-    comparison: Comparison | StatedText
-    metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,6 +27,7 @@ class Cell:
         deviation: Deviation, shown after a plus-minus sign.
         text: Text shown if there is no number, or instead of the number; the printed number is
             then shown unrounded.
+        stated: Our text and the printed one.
         best: Whether the number is the best of its column, which is shown in bold.
         mark: Arrow that shows a change relative to another cell; empty for no arrow.
     """
@@ -46,18 +35,14 @@ class Cell:
     number: Number | None = None
     deviation: Number | None = None
     text: str = ""
+    stated: StatedText | None = None
     best: bool = False
     mark: Literal["", "up", "down"] = ""
 
     @property
     def ours(self) -> float | None:
         """Our number; None if it is unknown or the cell is a text."""
-        compared = self.number.comparison if self.number else None
-        return compared.ours if isinstance(compared, Comparison) else None
-
-    def numbers(self) -> Iterator[Number]:
-        """Yield the number and its deviation, if the cell has them."""
-        yield from (item for item in (self.number, self.deviation) if item)
+        return self.number.ours if self.number else None
 
 
 @dataclass(frozen=True)
@@ -78,13 +63,11 @@ class Row:
         cells: The other cells.
         reason: Reason why nothing was run for the row, shown as a note below the table; empty for
             other rows.
-        unseen: Numbers that are only in the CSV.
     """
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
     reason: str = ""
-    unseen: tuple[Number, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,7 +89,8 @@ _LINES_OF_A_PAGE = 56
 
 
 def _is_compared(cell: Cell) -> bool:
-    return cell.number is not None and cell.number.comparison.printed not in (None, "")
+    printed = cell.number.printed if cell.number else cell.stated and cell.stated.printed
+    return printed not in (None, "")
 
 
 @dataclass(frozen=True)
@@ -120,8 +104,6 @@ class TableContent:
         caption: Caption in plain text.
         caption_latex: LaTeX source of the caption, if different.
         notes: Sentences after the caption, such as a notice that the data is a sample.
-        unseen: Numbers outside any row, which are only in the CSV.
-        decimals: Decimals of numbers whose comparison does not set them.
         wide: Whether the table spans both columns of a page.
         long: Whether the table may span several pages even if it has few rows.
         label_widths: Widths of the label columns as fractions of the line, for a long table with
@@ -135,8 +117,6 @@ class TableContent:
     caption: str
     caption_latex: str | None = None
     notes: tuple[str, ...] = ()
-    unseen: tuple[Number, ...] = ()
-    decimals: int = 2
     wide: bool = True
     long: bool = False
     label_widths: tuple[float, ...] = ()
@@ -174,71 +154,6 @@ class TableContent:
         letters = (*ascii_lowercase, *(f"a{number}" for number in range(26, len(reasons))))
         return dict(zip(filter(None, reasons), letters, strict=False))
 
-    def numbers(self) -> Iterator[Number]:
-        """Yield all numbers: row by row (cells, then unseen ones), then those outside any row."""
-        for group in self.groups:
-            for row in group.rows:
-                for cell in row.cells:
-                    yield from cell.numbers()
-                yield from row.unseen
-        yield from self.unseen
-
-
-def make_table(maker: str, inputs: DisplayInputs) -> TableContent:
-    """Call the maker of a table; if the data is the user's own, remove the printed numbers."""
-    content: TableContent = import_object(maker)(inputs)
-    if not inputs.is_own:
-        return content
-    return without_printed(content, [model.name for model in inputs.models])
-
-
-def without_printed(content: TableContent, models: Collection[str]) -> TableContent:
-    """Return the table without printed values and without rows that have only printed numbers.
-
-    Args:
-        content: The table.
-        models: Models of this run, whose rows are kept even if they have no number of ours.
-    """
-
-    def of_ours(number: Number | None) -> Number | None:
-        if number is None:
-            return None
-        unset: dict[str, Any] = {"printed": "", "reason": ""}
-        if isinstance(number.comparison, Comparison):
-            unset = {"printed": None, "comparable": False, "ranges": {}}
-        return replace(number, comparison=number.comparison.model_copy(update=unset))
-
-    def is_kept(row: Row) -> bool:
-        numbers = [number for cell in row.cells for number in cell.numbers()]
-        return not numbers or any(
-            number.comparison.ours not in (None, "") or number.key.get("model") in models
-            for number in numbers
-        )
-
-    def cell(old: Cell) -> Cell:
-        return replace(old, number=of_ours(old.number), deviation=of_ours(old.deviation))
-
-    def numbers(items: Iterable[Number]) -> tuple[Number, ...]:
-        return tuple(number for each in items if (number := of_ours(each)))
-
-    groups = (
-        replace(
-            group,
-            rows=tuple(
-                replace(row, cells=tuple(map(cell, row.cells)), unseen=numbers(row.unseen))
-                for row in group.rows
-                if is_kept(row)
-            ),
-        )
-        for group in content.groups
-    )
-    return replace(
-        content,
-        groups=tuple(groups),
-        caption=content.caption.replace(BESIDE, "").strip(),
-        unseen=numbers(content.unseen),
-    )
-
 
 @dataclass(frozen=True)
 class ShownCell:
@@ -249,82 +164,132 @@ class ShownCell:
     best: bool
     mark: str
     verdict: str
-    """Verdict: a value of `VERDICTS`, `not comparable`, or empty without a printed number."""
+    """Verdict on a number, or empty without a printed number."""
     reason: str
     metrics: tuple[str, ...]
+    counts: bool = False
+    """Whether the number counts among the papers' numbers."""
+
+
+def make_table(
+    layout: Callable[..., TableContent],
+    ours: Callable[[DisplayInputs], pd.DataFrame] | None,
+    inputs: DisplayInputs,
+) -> tuple[TableContent, pd.DataFrame | None]:
+    """Return a table and its frame of numbers.
+
+    Args:
+        layout: Function from the frame, if there is one, and the inputs to the table.
+        ours: Function from the inputs to our rows of the frame; None for a table of texts.
+        inputs: Inputs of the table.
+    """
+    numbers = numbers_for(inputs, ours(inputs)) if ours else None
+    content = layout(inputs) if numbers is None else layout(numbers, inputs)
+    if numbers is None and inputs.data == "own":
+        content = _without_printed(content)
+    notes = (*([inputs.mark] if inputs.mark else []), *content.notes, *inputs.origins())
+    return replace(content, notes=notes), numbers
+
+
+def _without_printed(content: TableContent) -> TableContent:
+    """Return a table of texts without printed texts, and without rows that have only those."""
+
+    def of_ours(row: Row) -> Row:
+        cells = (
+            replace(cell, stated=StatedText(ours=cell.stated.ours, printed="", reason=""))
+            if cell.stated
+            else cell
+            for cell in row.cells
+        )
+        return replace(row, cells=tuple(cells))
+
+    def is_kept(row: Row) -> bool:
+        stated = [cell.stated for cell in row.cells if cell.stated]
+        return not stated or any(text.ours for text in stated)
+
+    groups = (
+        replace(group, rows=tuple(map(of_ours, filter(is_kept, group.rows))))
+        for group in content.groups
+    )
+    return replace(content, groups=tuple(groups))
 
 
 def write_table(
     name: str,
     content: TableContent,
+    numbers: pd.DataFrame | None,
     *,
     templates: str | Path,
     tex: str | Path,
     csv: str | Path,
     html: str | Path,
-    mark: str = "",
-    archived: Mapping[str, str] | None = None,
 ) -> None:
     """Write a table as LaTeX, CSV and HTML.
 
     Args:
         name: Name of the table, for its label.
         content: Content of the table.
+        numbers: Its frame of numbers, which is the CSV; None for a table of texts, whose CSV has a
+            line per cell.
         templates: Folder of table.tex.jinja and table.html.jinja.
         tex: LaTeX output.
         csv: CSV output.
         html: HTML output.
-        mark: Sentence at the start of the notes and of the reason in each CSV line.
-        archived: Name of the archive from which the predictions were taken, by metric file.
     """
-    if mark:
-        content = replace(content, notes=(mark, *content.notes))
     values: dict[str, Any] = {
         "name": name,
         "table": content,
         "footnotes": content.footnotes,
-        "shown": partial(shown, decimals=content.decimals),
+        "shown": shown,
     }
     render_latex(Path(templates) / "table.tex.jinja", tex, **values)
     render_html(Path(templates) / "table.html.jinja", html, **values)
-    write_comparisons(
-        csv,
-        ((item.key, item.comparison, item.metrics) for item in content.numbers()),
-        decimals=content.decimals,
-        mark=mark,
-        archived=archived,
-    )
+    if numbers is None:
+        write_csv(csv, ("row", "column", "ours", "printed", "reason"), _text_lines(content))
+    else:
+        write_numbers(csv, numbers, without_empty=True)
 
 
-def shown(cell: Cell, decimals: int) -> ShownCell:
-    """Return the texts and appearance of a cell; `decimals` is the table's default."""
+def _text_lines(content: TableContent) -> Iterable[dict[str, str]]:
+    """Yield the cells of a table of texts."""
+    heads = [head.text for head in content.heads[-1]][content.label_columns :]
+    for group in content.groups:
+        for row in group.rows:
+            for head, cell in zip(heads, row.cells, strict=False):
+                stated = cell.stated or StatedText(ours=cell.text, printed="", reason="")
+                yield {
+                    "row": " / ".join(filter(None, (group.title, *row.labels))),
+                    "column": head,
+                    **stated.model_dump(),
+                }
+
+
+def shown(cell: Cell) -> ShownCell:
+    """Return the texts and appearance of a cell."""
+    if stated := cell.stated:
+        ours = cell.text or stated.ours or "–"
+        differs = stated.printed if stated.printed != stated.ours else ""
+        return ShownCell(ours, differs, cell.best, cell.mark, "", stated.reason, ())
     if cell.number is None:
         return ShownCell(cell.text or "–", "", cell.best, cell.mark, "", "", ())
-    compared = cell.number.comparison
-    if isinstance(compared, StatedText):
-        ours, printed = cell.text or compared.ours or "–", compared.printed
-        differs = printed if printed != compared.ours else ""
-        return ShownCell(ours, differs, cell.best, cell.mark, "", compared.reason, ())
-    compared_deviation = cell.deviation.comparison if cell.deviation else None
-    deviation = compared_deviation if isinstance(compared_deviation, Comparison) else None
-    return ShownCell(
-        ours=cell.text
-        or _text(compared.ours, deviation.ours if deviation else None, compared.places(decimals)),
-        printed=f"{compared.printed:g}"
-        if cell.text and compared.printed is not None
+    number, deviation = cell.number, cell.deviation
+    ours = _text(number.ours, deviation.ours if deviation else None, number.decimals)
+    printed = (
+        f"{number.printed:g}"
+        if cell.text and number.printed is not None
         else _text(
-            compared.printed,
-            deviation.printed if deviation else None,
-            compared.places(decimals),
-            unknown="",
-        ),
+            number.printed, deviation.printed if deviation else None, number.decimals, unknown=""
+        )
+    )
+    return ShownCell(
+        ours=cell.text or ours,
+        printed=printed,
         best=cell.best,
         mark=cell.mark,
-        verdict=VERDICTS.get(compared.reproduced or "", "not comparable")
-        if compared.printed is not None
-        else "",
-        reason=compared.reason,
-        metrics=cell.number.metrics,
+        verdict="" if number.printed is None else number.verdict,
+        reason=number.reason,
+        metrics=number.files,
+        counts=number.counts,
     )
 
 
@@ -336,3 +301,103 @@ def _text(
         return unknown
     spread = f" ± {rounded(deviation, decimals)}" if deviation is not None else ""
     return rounded(value, decimals) + spread
+
+
+def mark_best(content: TableContent, *, different: int = 1) -> TableContent:
+    """Return the table with the best displayed number of each column in bold.
+
+    Args:
+        content: The table.
+        different: Minimum number of distinct values in a column; columns with fewer are unmarked.
+    """
+    rows = [row for group in content.groups for row in group.rows]
+    best: set[tuple[int, str | None]] = set()
+    for place in range(max((len(row.cells) for row in rows), default=0)):
+        numbers = [row.cells[place].number for row in rows]
+        known = {number.shown for number in numbers if number and number.shown}
+        if len(known) >= different and (better := {n.better for n in numbers if n} - {""}):
+            extreme = max if better == {"high"} else min
+            best.add((place, extreme(known, key=float)))
+
+    def marked(row: Row) -> Row:
+        return replace(
+            row,
+            cells=tuple(
+                replace(cell, best=(place, cell.number.shown if cell.number else None) in best)
+                for place, cell in enumerate(row.cells)
+            ),
+        )
+
+    groups = (replace(group, rows=tuple(map(marked, group.rows))) for group in content.groups)
+    return replace(content, groups=tuple(groups))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        measure: Name of the measure.
+        header: Header.
+        latex: LaTeX source of the header, if different.
+        interval: Decimals of number and interval, which are then shown together.
+        p_value: Whether to show the corrected p-value instead of the number.
+    """
+
+    measure: str
+    header: str
+    latex: str | None = None
+    interval: int | None = None
+    p_value: bool = False
+
+    def cell(self, numbers: Mapping[str, Number]) -> Cell:
+        """Return the cell of a row, from its numbers by measure."""
+        number = numbers.get(self.measure)
+        text = ""
+        if number and self.p_value and number.p_holm is not None:
+            text = probability(number.p_holm)
+        elif number and self.interval is not None:
+            text = interval_text(number, self.interval)
+        elif self.p_value:
+            return Cell()
+        return Cell(number, numbers.get(f"{self.measure}{DEVIATION}"), text)
+
+
+def interval_text(number: Number, decimals: int) -> str:
+    """Format a number with its interval; empty without an interval."""
+    if number.low is None or number.high is None:
+        return ""
+    ours, low, high = (rounded(each, decimals) for each in (number.ours, number.low, number.high))
+    return f"{ours} [{low}, {high}]"
+
+
+def headers(labels: Iterable[str], columns: Iterable[Column] = ()) -> tuple[Head, ...]:
+    """Return a header row: the headers of the label columns, then those of `columns`."""
+    return (*map(Head, labels), *(Head(column.header, latex=column.latex) for column in columns))
+
+
+def in_order(
+    rows: Mapping[tuple[str, ...], dict[str, Number]], inputs: DisplayInputs
+) -> dict[tuple[str, ...], dict[str, Number]]:
+    """Return table rows (see `rows_of`; their first key is the model) in the order of the models.
+
+    Rows of runs come first, in their own order, unless only this run's models have rows.
+    """
+    places = {model.name: place for place, model in enumerate(inputs.row_models())}
+
+    def place(item: tuple[tuple[str, ...], Mapping[str, Number]]) -> int:
+        (model, *_), numbers = item
+        is_run = any(number.files for number in numbers.values())
+        return -1 if is_run and inputs.rows == "paper" else places[model]
+
+    return dict(sorted((item for item in rows.items() if item[0][0] in places), key=place))
+
+
+def number_row(
+    labels: tuple[str, ...], columns: Iterable[Column], numbers: Mapping[str, Number]
+) -> Row:
+    """Return a row of numbers; if all are missing for one reason, the row states it."""
+    cells = tuple(column.cell(numbers) for column in columns)
+    in_cells = [cell.number for cell in cells if cell.number]
+    reasons = {number.missing for number in in_cells or numbers.values()}
+    return Row(labels, cells, reasons.pop() if len(reasons) == 1 else "")

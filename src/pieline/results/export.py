@@ -6,18 +6,12 @@ from typing import Any, NamedTuple
 
 from pieline.core.tables import write_csv
 from pieline.reporting.evidence import load_metric_file
-from pieline.reporting.printed import number_in, rounded
-from pieline.results.cells import ComparedCell
+from pieline.reporting.numbers import COMPARED, Number
 
 EXPORT_COLUMNS = (
     *("study", "model", "setting", "language", "composition", "seed", "part", "metric"),
     *("value", "low", "high", "printed", "data", "note", "conditions", "metrics"),
 )
-_RUN_KEYS = {
-    *("model", "setting", "query_mode", "language", "composition", "seed", "metric"),
-    *("interval_95", "seeds"),
-}
-"""Keys that distinguish runs and metrics, but not parts of the data."""
 _NO_SCORES = {"conditions", "computed_from", "tuning"}
 _BOUNDS = {"low", "high"}
 
@@ -62,7 +56,7 @@ def _scores(
 def write_export(
     path: str | Path,
     studies: Mapping[str, Sequence[str]],
-    cells: Iterable[ComparedCell],
+    numbers: Iterable[Number],
     *,
     data: str,
     note: str,
@@ -72,15 +66,16 @@ def write_export(
     Args:
         path: Output path, written atomically.
         studies: Metric files by study; files without a model are ignored.
-        cells: Table cells that provide the comparable printed numbers.
+        numbers: Numbers of the run, which provide the comparable printed ones.
         data: Data source: `sample`, `released` or `own`.
         note: Notice in all rows if the run uses the user's own or limited data, else empty. The
             column also states how the data and the settings of a run differ from the paper's.
     """
-    compared: dict[tuple[str, str], list[ComparedCell]] = {}
-    for cell in cells:
-        if cell.comparable and len(cell.metrics) == 1 and {*cell.keys} <= _RUN_KEYS:
-            compared.setdefault((cell.metrics[0], cell.keys.get("metric", "")), []).append(cell)
+    compared = {
+        (number.files[0], number.measure): number
+        for number in numbers
+        if number.verdict in COMPARED and len(number.files) == 1 and not number.scope
+    }
     rows = []
     for study, files in studies.items():
         for metric in map(load_metric_file, files):
@@ -101,17 +96,13 @@ def write_export(
             for score in scores_of(fields):
                 printed = None
                 if score.part in ("", "overall"):
-                    printed = _printed(score, compared.get((metric.path, score.metric), ()))
+                    printed = _printed(score, compared.get((metric.path, score.metric)))
                 rows.append({**run, **score._asdict(), "printed": printed})
     write_csv(path, EXPORT_COLUMNS, rows)
 
 
-def _printed(score: ExportedScore, cells: Iterable[ComparedCell]) -> float | None:
-    """Return the printed number in the unit of the score; None if no cell shows the score."""
-    for cell in cells:
-        decimals = len(cell.ours.partition(".")[2])
-        printed = number_in(cell.printed)
-        for unit in (100, 1):
-            if printed is not None and rounded(unit * score.value, decimals) == cell.ours:
-                return round(printed / unit, 12)
-    return None
+def _printed(score: ExportedScore, number: Number | None) -> float | None:
+    """Return the printed number in the unit of the score; None if it was not compared."""
+    if number is None or number.printed is None:
+        return None
+    return round(number.printed / (100 if number.unit == "%" else 1), 12)

@@ -1,40 +1,43 @@
-"""Account for every number printed in the papers (all files in published/).
+"""All numbers of a run: ours, and every number that the papers print, with what they add up to.
 
-published/tables.yaml defines which numbers count, and the kind of each number.
+published/tables.yaml defines which printed numbers count, and the kind of each.
 """
 
 import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
+
 from pieline.core.errors import pluralize
+from pieline.core.imports import import_object
 from pieline.core.records import Frozen
-from pieline.core.tables import read_table, write_csv
+from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.latex import render_latex
-from pieline.reporting.printed import VERDICTS, number_in, read_printed
-from pieline.results.cells import COMPARED, ComparedCell, missing
-from pieline.results.claims.tables import (
-    TEXT_NUMBERS,
+from pieline.reporting.numbers import COMPARED, STATES, Number, join, numbers_of, of_display
+from pieline.reporting.ours import DEVIATION, KEYS, OurNumbers
+from pieline.reporting.published import (
+    Catalogue,
     Kind,
-    OurNumbers,
-    Place,
     PrintedTable,
+    load_catalogue,
+    printed_frame,
+    read_released,
 )
 
-STATES = (*VERDICTS.values(), "not comparable", "not run")
-"""Possible verdicts on a printed number."""
 NOWHERE = "nothing in this project computes it"
 NO_NUMBER = "the papers print no numbers for this data"
 REAL_DATA = "the papers' data in place of the sample"
 UNPUBLISHED = "something that was never published"
+UNKNOWN_WAY = "a way to compute them, which this project does not have"
 FULL_GRID = "config/paper.yaml"
 """Configuration that computes all numbers of the papers."""
 _MOST_TARGETS = 6
 """Number of metric files from which a command names the table instead."""
-_JOIN = " + "
 _WORDS = {
     "english": "English",
     "german": "German",
@@ -51,7 +54,7 @@ _WORDS = {
     "false_positives_on_associated_pie": "false positives on the associated PIE",
     "pies": "PIEs",
 }
-"""Words for values and columns of printed tables; for others, spaces replace underscores."""
+"""Words for keys; for others, spaces replace underscores."""
 _MODES = {
     "sentence": "sentences",
     "span": "spans",
@@ -59,141 +62,139 @@ _MODES = {
     "instruction_span": "instructions and spans",
 }
 """What a query mode or a training mode embeds."""
-_LISTS = ("needs", "also_in")
-"""Fields of a printed number that are lists, which a CSV joins."""
-_NOT_OF_RUN = ("model", "metric", "interval_95", "seeds")
-"""Keys of a cell that do not distinguish runs of one model."""
 
 
-class PrintedNumber(Frozen):
-    """A number printed in a paper, and our number.
+class TableNumbers(Frozen):
+    """A table with numbers: `module:function` of our rows, and its inputs."""
+
+    ours: str
+    inputs: DisplayInputs
+
+
+class Requirements(Frozen):
+    """What the numbers of a run require.
 
     Attributes:
-        paper: Study name.
-        place: Place in the paper ("Table 2", "Section 5").
-        file: Name of our CSV in paper_tables/, without extension; empty if nothing computes the
-            number.
-        what: Row and column, or the description of a number in the text.
-        kind: `score`, `count` or `parameter`.
-        model: Printed model name; empty if the row does not belong to a model.
-        ours: Our number; empty if there is none.
-        verdict: One of `STATES`.
-        reason: Reason why the number was not compared; empty if it was.
-        needs: Requirements for comparing the number; empty if it was compared.
-        also_in: Further places that print the same number, such as "Table 5".
-        command: Command that computes our number again: with the configuration of this run if the
-            number was compared, else with the papers' full grid. Empty if nothing computes it.
+        models: Requirements for running a model, by its name in models.yaml.
+        absent: Why this run does not make certain tables, by name.
+        general: Requirement for comparing any number; empty if there is none.
     """
 
-    paper: str
-    place: str
-    file: str
-    what: str
-    kind: str
-    model: str
-    printed: str
-    ours: str
-    verdict: str
-    reason: str
-    needs: tuple[str, ...]
-    also_in: tuple[str, ...] = ()
-    command: str = ""
-
-    @property
-    def difference(self) -> str:
-        """Our number minus the printed one; empty if there is none of ours."""
-        printed = number_in(self.printed)
-        return f"{float(self.ours) - printed:.4g}" if self.ours and printed is not None else ""
+    models: Mapping[str, str] = {}
+    absent: Mapping[str, str] = {}
+    general: str = ""
 
 
-def account_for(
-    folder: Path,
-    catalogue: Mapping[str, PrintedTable],
-    ours: OurNumbers,
+def all_numbers(
+    tables: Sequence[TableNumbers],
+    published: Mapping[str, str],
+    catalogue: Catalogue,
+    models: Mapping[str, Sequence[str]],
     *,
-    absent: Mapping[str, str],
-    models: Mapping[str, str],
-    labels: Mapping[str, str] | None = None,
-    mark: str = "",
-    general_need: str = "",
+    requirements: Requirements,
     options: Sequence[str] = (),
-) -> list[PrintedNumber]:
-    """Determine the verdict on every printed number.
-
-    A number that several places print (`PrintedTable.repeats`) is one number, listed with its
-    first place.
+) -> list[Number]:
+    """Return the numbers of all tables, and every other number that the papers print.
 
     Args:
-        folder: Path of published/.
+        tables: Tables of this run with numbers.
+        published: Paths of the files with printed numbers, by name; empty for the user's own data.
         catalogue: Printed tables by name.
-        ours: Our cells by table.
-        absent: Reasons why other CSVs were not made, by name.
-        models: Requirements for running a model, by printed name.
-        labels: Labels of models, by printed name.
-        mark: Prefix of every reason in this run, which is removed.
-        general_need: Requirement for comparing any number; empty if there is none.
+        models: Names in models.yaml by printed name, the first being the usual one.
+        requirements: What the numbers require.
         options: Options of snakemake that select this run.
     """
-    numbers: dict[Place, PrintedNumber] = {}
-    repeated: dict[Place, list[str]] = {}
-    for name, table in catalogue.items():
-        for row in read_printed(folder / f"{name}.csv"):
-            is_text, model = name == TEXT_NUMBERS, row.get("model", "")
-            file = row["table"] if is_text else table.ours.files[0] if table.ours else ""
-            key = tuple(row[column] for column in table.keys)
-            kinds = {"value": row["kind"]} if is_text else table.kinds
-            for column, printed in row.items():
-                kind = kinds.get(column, table.kind)
-                if not kind or column in table.keys or number_in(printed) is None:
-                    continue
-                place = (name, key, column)
-                if other := table.repeats.get(column):
-                    first = other.place(row, catalogue[other.table].keys, column)
-                    if first != place:
-                        repeated.setdefault(first, []).append(table.number)
-                        continue
-                cell = ours.get(name, {}).get((key, column))
-                if cell is None:
-                    why = absent.get(file, f"{file}.csv has no such row") if file else NOWHERE
-                    cell = missing(why)
-                is_compared = cell.verdict in COMPARED
-                reason = _first_reason(cell.reason, mark)
-                needs = [general_need, *table.needs.get(file, ()), models.get(model, "")]
-                if not file:
-                    needs = ["a way to compute them, which this project does not have"]
-                elif reason.startswith("not published"):
-                    needs = [UNPUBLISHED]
-                numbers[place] = PrintedNumber(
-                    paper=row["study"] if is_text else str(table.paper),
-                    place=f"Section {row['section']}" if is_text else table.number,
-                    file=file,
-                    what=row["what"]
-                    if is_text
-                    else in_words(dict(zip(table.keys, key, strict=True)), column, labels or {}),
-                    kind=kind,
-                    model=model,
-                    printed=printed,
-                    ours="" if cell.value is None else f"{cell.value:g}",
-                    verdict=cell.verdict,
-                    reason="" if is_compared else reason,
-                    needs=() if is_compared else tuple(filter(None, needs)),
-                    command=command_of(file, cell.metrics, options if is_compared else None),
-                )
-    return [
-        number.model_copy(update={"also_in": tuple(dict.fromkeys(repeated.get(place, ())))})
-        for place, number in numbers.items()
-    ]
+    published, catalogue = dict(published), dict(catalogue)
+    for table in tables:
+        _add_own(table.inputs, published, catalogue)
+    names = dict(models) | {
+        printed: of_run
+        for table in reversed(tables)
+        for printed, of_run in table.inputs.names().items()
+    }
+    ours = _ours(tables)
+    inputs = {table.inputs.display: table.inputs for table in tables}
+
+    def why(row: Mapping[str, Any]) -> str:
+        if not row["table"]:
+            return NOWHERE
+        if row["table"] in inputs:
+            return inputs[row["table"]].why_missing(row)
+        return requirements.absent.get(row["table"], NOWHERE)
+
+    frame = join(
+        ours,
+        printed_frame(published, catalogue, names),
+        why=why,
+        released=read_released(published, names),
+        prefer={name: table.prefer for name, table in catalogue.items()},
+    )
+    return [_accounted(number, catalogue, requirements, options) for number in numbers_of(frame)]
 
 
-def summarize(numbers: Sequence[PrintedNumber]) -> str:
-    """Return a line with the counts of all printed numbers by verdict, or `NO_NUMBER`."""
-    if not numbers:
+def _add_own(
+    inputs: DisplayInputs, published: dict[str, str], catalogue: dict[str, PrintedTable]
+) -> None:
+    """Add the printed numbers of a study that has its own tables.yaml (see examples/)."""
+    if inputs.data != "own" and "tables" in inputs.files:
+        own = load_catalogue(inputs.files["tables"])
+        catalogue |= own
+        published |= {name: path for name, path in inputs.files.items() if name in own}
+
+
+def _ours(tables: Sequence[TableNumbers]) -> pd.DataFrame:
+    """Return our rows of all tables; those of several tables once, with the tables' names."""
+    frames = [of_display(import_object(table.ours)(table.inputs), table.inputs) for table in tables]
+    none = of_display(OurNumbers("").frame(), DisplayInputs())
+    every = pd.concat([frame for frame in frames if len(frame)] or [none], ignore_index=True)
+    shown_in = every.groupby(list(KEYS), sort=False)["tables"].agg(_joined)
+    # If a table has no record of a number, another may have one.
+    made = every["files"].map(len) > 0
+    once = pd.concat([every[made], every[~made]]).drop_duplicates(list(KEYS)).sort_index()
+    return once.drop(columns="tables").merge(shown_in.reset_index(), on=list(KEYS), how="left")
+
+
+def _joined(tables: Iterable[tuple[str, ...]]) -> Any:
+    return tuple(dict.fromkeys(name for each in tables for name in each))
+
+
+def _accounted(
+    number: Number, catalogue: Catalogue, requirements: Requirements, options: Sequence[str]
+) -> Number:
+    """Return a number with its requirements and the command that computes it."""
+    is_compared = number.verdict in COMPARED
+    table = number.tables[0] if number.tables else ""
+    needs: Sequence[str] = ()
+    if number.counts and not is_compared:
+        of_table = catalogue[number.printed_at[0].file].needs.get(table, ())
+        needs = (requirements.general, *of_table, requirements.models.get(number.model, ""))
+        if not table:
+            needs = [UNKNOWN_WAY]
+        elif number.reason.startswith("not published"):
+            needs = [UNPUBLISHED]
+    is_of_run = is_compared or not number.kind
+    return replace(
+        number,
+        needs=tuple(filter(None, dict.fromkeys(needs))),
+        command=command_of(table, number.files, options if is_of_run else None),
+    )
+
+
+def counted(numbers: Iterable[Number]) -> list[Number]:
+    """Return the numbers that count among those that the papers print, in the papers' order."""
+    return [number for number in numbers if number.counts]
+
+
+def summarize(numbers: Sequence[Number]) -> str:
+    """Return a line with the counts of the papers' numbers by verdict, or `NO_NUMBER`."""
+    of_papers = counted(numbers)
+    if not of_papers:
         return NO_NUMBER
-    none = "" if kinds_of(numbers) else "none reproduced, "
-    return f"{len(numbers):,} printed numbers: {none}{describe(numbers)}"
+    none = "" if kinds_of(of_papers) else "none reproduced, "
+    return f"{len(of_papers):,} printed numbers: {none}{describe(of_papers)}"
 
 
-def describe(numbers: Sequence[PrintedNumber]) -> str:
+def describe(numbers: Sequence[Number]) -> str:
     """Return a phrase with the counts of numbers by verdict, and of reproduced numbers by kind."""
     counts = Counter(number.verdict for number in numbers)
     kinds = {"reproduced": f" ({kinds_of(numbers)})"}
@@ -202,7 +203,7 @@ def describe(numbers: Sequence[PrintedNumber]) -> str:
     )
 
 
-def kinds_of(numbers: Iterable[PrintedNumber]) -> str:
+def kinds_of(numbers: Iterable[Number]) -> str:
     """Return a phrase with the counts of reproduced numbers by kind; empty if there are none."""
     counts = Counter(number.kind for number in numbers if number.verdict == "reproduced")
     return ", ".join(pluralize(counts[kind], kind) for kind in get_args(Kind) if counts[kind])
@@ -210,72 +211,54 @@ def kinds_of(numbers: Iterable[PrintedNumber]) -> str:
 
 def ranked(texts: Iterable[str]) -> Counter[str]:
     """Count texts; the counter lists the most frequent first, and ties alphabetically."""
-    counted = Counter(texts)
-    return Counter(dict(sorted(counted.items(), key=lambda item: (-item[1], item[0]))))
+    found = Counter(texts)
+    return Counter(dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))))
 
 
-def write_numbers(path: str | Path, numbers: Iterable[PrintedNumber]) -> None:
-    """Write the numbers as CSV with one row each."""
-    rows = (
-        number.model_dump() | {name: _JOIN.join(getattr(number, name)) for name in _LISTS}
-        for number in numbers
-    )
-    write_csv(path, PrintedNumber.model_fields, rows)
+def first_reason(number: Number) -> str:
+    """Return the main reason why a number was not compared; empty if it was."""
+    return "" if number.verdict in COMPARED else number.reason.partition("; ")[0]
 
 
 def write_numbers_as_latex(
     path: str | Path,
-    numbers: Sequence[PrintedNumber],
+    numbers: Sequence[Number],
     *,
     template: str | Path,
     papers: Mapping[str, str],
+    labels: Mapping[str, str],
     mark: str = "",
 ) -> None:
-    """Write a LaTeX table of the printed numbers that have a number of ours.
+    """Write a LaTeX table of the papers' numbers that have a number of ours.
 
     Args:
         path: LaTeX output.
-        numbers: Printed numbers; the caption counts all of them.
+        numbers: All numbers of a run.
         template: LaTeX template.
         papers: Titles of the papers by study.
+        labels: Labels of models by name.
         mark: Notice about the run, if any.
     """
+    shown = [
+        (number, in_words(number, labels)) for number in counted(numbers) if number.ours is not None
+    ]
     summary = f"{summarize(numbers)}."
-    shown = [number for number in numbers if number.ours]
     render_latex(template, path, numbers=shown, papers=papers, summary=summary, mark=mark)
 
 
-def read_numbers(path: str | Path) -> list[PrintedNumber]:
-    """Read a CSV written by `write_numbers`.
-
-    Raises:
-        UserError: The file is missing or is not a CSV of printed numbers.
-    """
-    hint = "name printed_numbers.csv of paper_tables/"
-    # Files of earlier versions lack some columns.
-    required = [name for name, field in PrintedNumber.model_fields.items() if field.is_required()]
-    rows = read_table(path, required, hint=hint)
-    return [
-        PrintedNumber.model_validate(
-            row | {name: tuple(filter(None, row.get(name, "").split(_JOIN))) for name in _LISTS}
-        )
-        for _, row in rows
-    ]
-
-
-def command_of(file: str, metrics: Sequence[str], options: Sequence[str] | None) -> str:
+def command_of(table: str, metrics: Sequence[str], options: Sequence[str] | None) -> str:
     """Return the command that computes a number of a table.
 
     Args:
-        file: Name of the table's CSV without extension; without it, the result is empty.
+        table: Name of the table; without it, the result is empty.
         metrics: Metric files behind the number.
         options: Options of snakemake that select the run that computed it; None for the papers'
             full grid.
     """
-    if not file:
+    if not table:
         return ""
     is_of_run = options is not None and 0 < len(metrics) < _MOST_TARGETS
-    targets = metrics if is_of_run else [f"paper_tables/{file}.tex"]
+    targets = metrics if is_of_run else [f"paper_tables/{table}.tex"]
     selected = ["--configfile", FULL_GRID] if options is None else options
     return shlex.join(["snakemake", "--cores", "all", *selected, "--", *targets])
 
@@ -333,34 +316,40 @@ def run_options(
     ]
 
 
-def in_words(keys: Mapping[str, str], column: str, labels: Mapping[str, str]) -> str:
-    """Return the row and column of a printed number in words, starting with the model."""
-    parts = {name: _WORDS.get(value, value.replace("_", " ")) for name, value in keys.items()}
-    if "query_mode" in parts:
-        parts["query_mode"] = (
-            f"{parts['query_mode'].replace('instruction ', 'instruction + ')} mode"
-        )
-    if "model" in parts:
-        model = labels.get(keys["model"], keys["model"])
-        tuned = parts.pop("train_mode", "") and f" fine-tuned on {_MODES[keys['train_mode']]}"
-        parts = {"model": model + tuned} | {name: parts[name] for name in parts if name != "model"}
-    name = column.replace("_pct", "")
-    what = name.removesuffix("_std")
-    words = _WORDS.get(what, what.replace("_", " "))
-    if column != "value":
-        parts["column"] = f"deviation of {words}" if name.endswith("_std") else words
-    return ", ".join(parts.values())
+def in_words(number: Number, labels: Mapping[str, str]) -> str:
+    """Return what a number measures in words, starting with the model.
+
+    Args:
+        number: A number.
+        labels: Labels of models by name.
+    """
+    if number.what:
+        return number.what
+    model = labels.get(number.model, number.model)
+    if number.train_mode:
+        model += f" fine-tuned on {_MODES[number.train_mode]}"
+    parts = (model, run_in_words(number), measure_in_words(number))
+    return ", ".join(filter(None, parts))
 
 
-def score_in_words(cell: ComparedCell) -> tuple[str, str]:
-    """Return the run of a cell without its model, and its metric with our number, in words."""
-    run = {key: text for key, text in cell.keys.items() if text and key not in _NOT_OF_RUN}
-    if "seed" in run:
-        run["seed"] = f"seed {run['seed']}"
-    metric = in_words({}, cell.keys["metric"], {})
-    return in_words(run, "value", {}), f"{metric} {cell.ours}"
+def run_in_words(number: Number) -> str:
+    """Return the run of a number without its model, in words."""
+    mode = number.query_mode.replace("_", " + ")
+    parts = (
+        _word(number.setting),
+        f"{mode} mode" if mode else "",
+        _word(number.language),
+        _word(number.scope),
+        f"seed {number.seed}" if number.seed else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
-def _first_reason(reason: str, mark: str) -> str:
-    first = reason.removeprefix(mark).strip().partition("; ")[0]
-    return first.removeprefix("not run: ").removeprefix("not made: ")
+def measure_in_words(number: Number) -> str:
+    """Return the measure of a number in words."""
+    words = _word(number.measure.removesuffix(DEVIATION))
+    return f"deviation of {words}" if number.measure.endswith(DEVIATION) else words
+
+
+def _word(value: str) -> str:
+    return _WORDS.get(value, value.replace("_", " "))

@@ -14,10 +14,9 @@ PARTS = {
         "Ledger",
         "The papers' claims, judged on the printed numbers and on ours.",
     ),
-    "paper_tables/comparison.csv": ("Comparison", "All our cells next to the printed ones."),
-    "paper_tables/printed_numbers.csv": (
-        "Printed numbers",
-        "All numbers that the papers print, with their verdicts in this run.",
+    "paper_tables/numbers.csv": (
+        "Numbers",
+        "All numbers of this run and of the papers, with the verdict on each.",
     ),
     "paper_tables/index.html": (
         "Results page",

@@ -1,7 +1,6 @@
 """Models of a run, and what running the papers' models requires."""
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any
 
 from pieline.core.files import canonical_json
@@ -10,7 +9,6 @@ from pieline.models.llm import LLMEntry
 from pieline.models.sizing import describe_requirement
 from pieline.project import Project
 from pieline.results.provenance import Model
-from pieline.reuse import marks
 from pieline.study import Study
 
 Studies = Iterable[Study[Any]]
@@ -41,25 +39,34 @@ def _model(name: str, entry: ModelEntry) -> Model:
     return Model.model_validate(fields | {"name": name})
 
 
+def names_by_printed(registry: Registry) -> dict[str, list[str]]:
+    """Return the names of models by printed name.
+
+    Entries of retired models come last, since weights of the same model may be available.
+    """
+    entries = sorted(registry.items(), key=lambda item: bool(getattr(item[1], "retired", None)))
+    names: dict[str, list[str]] = {}
+    for name, entry in entries:
+        if entry.published_as:
+            names.setdefault(entry.published_as, []).append(name)
+    return names
+
+
 def needs(registry: Registry) -> dict[str, str]:
-    """Return the requirements for running each of the papers' models, by printed name."""
-    entries = [entry for entry in registry.values() if entry.published_as]
-    # Entries of retired models come last, since weights of the same model may be available.
-    found: dict[str, str] = {}
-    for entry in sorted(entries, key=lambda entry: bool(getattr(entry, "retired", None))):
-        found.setdefault(str(entry.published_as), describe_requirement(entry))
-    return found
+    """Return the requirements for running each of the papers' models, by name."""
+    return {
+        name: describe_requirement(registry[names[0]])
+        for names in names_by_printed(registry).values()
+        for name in names
+    }
 
 
-def printed_names(registry: Registry) -> dict[str, str]:
-    """Return the printed names of models by our names."""
-    return {name: entry.published_as for name, entry in registry.items() if entry.published_as}
-
-
-def printed_labels(registry: Registry) -> dict[str, str]:
-    """Return the labels of the papers' models, by printed name."""
-    entries = reversed([*registry.values()])
-    return {entry.published_as: entry.label for entry in entries if entry.published_as}
+def shown_labels(studies: Studies, registry: Registry) -> dict[str, str]:
+    """Return the labels of the papers' and the run's models, by name."""
+    used = {name for study in studies for name in study.models()}
+    return {
+        name: entry.label for name, entry in registry.items() if entry.published_as or name in used
+    }
 
 
 def described_models(studies: Studies, project: Project) -> str:
@@ -67,10 +74,6 @@ def described_models(studies: Studies, project: Project) -> str:
 
     Other models are omitted, so that a new entry in models.local.yaml does not make the page stale.
     """
-    studies = list(studies)
     used = {name for study in studies for name in study.models()}
     names = [name for name, entry in project.registry.items() if entry.published_as or name in used]
-    of_archives = dict(chain.from_iterable(marks(study.plan).items() for study in studies))
-    return canonical_json(
-        [model.model_dump() for model in project.describe_models(names, of_archives)]
-    )
+    return canonical_json([model.model_dump() for model in project.describe_models(names)])

@@ -1,6 +1,6 @@
 """Define the outputs that cover all studies, and their inputs.
 
-The rules `cells`, `results_page`, `paper_source`, `paper_pdf` and `provenance` use
+The rules `numbers`, `results_page`, `paper_source`, `paper_pdf` and `provenance` use
 this module.
 """
 
@@ -18,15 +18,15 @@ from pieline.core.errors import UserError, nearest, pluralize
 from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
 from pieline.project import own_data_name, raw_name
 from pieline.reporting.displays import Display, Table
-from pieline.reporting.evidence import check_metrics
 from pieline.reporting.inputs import DisplayInputs
-from pieline.results.claims.tables import load_catalogue
+from pieline.reporting.published import load_catalogue
+from pieline.results.numbers import REAL_DATA, Requirements
 from pieline.results.provenance import RunDescription, code_state
-from pieline.results.run_files import metrics, raw_files
-from pieline.results.run_models import other_models, used_models
+from pieline.results.run_files import raw_files
+from pieline.results.run_models import needs, other_models, shown_labels, used_models
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
-from pieline.reuse import archive_of, notes
-from pieline.study import NOT_CONFIGURED, Items, Study
+from pieline.reuse import notes
+from pieline.study import Items, Study
 
 
 class RunReport:
@@ -78,31 +78,12 @@ class RunReport:
                 ),
             ),
             others=other_models(self.studies, self.project.registry),
-            mark=self.mark,
+            labels=shown_labels(self.studies, self.project.registry),
+            mark=self.project.notice,
             data=self.config.data,
             document=self._document,
             options=self.options,
-            archives=tuple(
-                sorted(
-                    {
-                        archive_of(run)
-                        for study in self.studies
-                        for run in study.plan
-                        if run.archived
-                    }
-                )
-            ),
         )
-
-    @property
-    def mark(self) -> str:
-        """Notice on displays if the run uses the user's own or limited data, else empty."""
-        label, limit = self.project.own_label, self.project.limit
-        notes = [
-            f"{label[0].upper()}{label[1:]}." if label else "",
-            f"At most the first {limit} originals, sentences or queries." if limit else "",
-        ]
-        return " ".join(filter(None, notes))
 
     def inputs_of(self, shown: Display | Items) -> DisplayInputs:
         """Return the inputs of a table, a figure or items."""
@@ -115,20 +96,9 @@ class RunReport:
     def display_inputs_json(self, shown: Display | Items) -> str:
         """Return the inputs of a table, a figure or items as canonical JSON."""
         given = self.inputs_of(shown)
-        update: dict[str, Any] = {
-            "mark": self.mark,
-            "is_own": bool(self.project.own_data),
-            "asked": self.configured_digests(given.metrics),
-            "archived": {
-                path: archive_of(study.plan[path])
-                for study in self.studies
-                for path in given.metrics
-                if path in study.plan and study.plan[path].archived
-            },
-        }
         if isinstance(shown, Table) and given.shows_models:
-            update["rows"] = self.config.rows_of(shown.name)
-        return given.model_copy(update=update).canonical()
+            given = given.model_copy(update={"rows": self.config.rows_of(shown.name)})
+        return given.canonical()
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
         """Return digests of the configured conditions of metric files that have any, by path."""
@@ -160,35 +130,18 @@ class RunReport:
                     hint=MAKE_AGAIN.format(path),
                 )
 
-    def check_settings(self) -> None:
-        """Check existing raw files and metric files in a run without Snakemake metadata.
-
-        Raises:
-            UserError: A file was changed or comes from other data, or was computed under conditions
-                other than the configured ones.
-        """
-        present = [path for path in metrics(self.studies) if Path(path).exists()]
-        try:
-            self.check_raw_files()
-            check_metrics(present, self.configured_digests(present))
-        except UserError as error:
-            hint = (
-                "restore the folder .snakemake, use another folder (--directory), or delete"
-                " results/ to make everything again"
-            )
-            raise UserError(error.what, where=error.where, hint=hint) from None
-
     def absent(self) -> dict[str, str]:
         """Return why this run does not make certain tables with printed numbers, by table name."""
         catalogue = load_catalogue(self.project.here("published/tables.yaml"))
-        ours = chain.from_iterable(table.ours.files for table in catalogue.values() if table.ours)
+        # Those of the running text are named among the requirements.
+        ours = chain.from_iterable((table.table, *table.needs) for table in catalogue.values())
         made = {table.name for study in self.studies for table in study.tables()}
         return {
             name: study.why_no_table(name)
             if (study := self.all_studies[name.partition("_")[0]]) in self.studies
             else f"the configuration does not name {study.paper}"
-            for name in ours
-            if name not in made
+            for name in dict.fromkeys(ours)
+            if name and name not in made
         }
 
     def check_targets(self, targets: Iterable[str]) -> None:
@@ -206,10 +159,33 @@ class RunReport:
                 problem = "no file of a table or figure"
                 raise UserError(problem, where=target, hint=nearest(target, files))
 
-    def without_rows(self) -> dict[str, str]:
-        """Return why tables with only this run's rows lack other printed rows, by table name."""
-        made = (table.name for study in self.studies for table in study.tables())
-        return {name: NOT_CONFIGURED for name in made if self.config.rows_of(name) == "run"}
+    def _with_numbers(self) -> list[Table]:
+        return [table for study in self.studies for table in study.tables() if table.numbers]
+
+    def tables_with_numbers(self) -> str:
+        """Return the tables of this run that have numbers as JSON (see `TableNumbers`)."""
+        tables = (
+            f'{{"ours": "{table.ours}", "inputs": {self.display_inputs_json(table)}}}'
+            for table in self._with_numbers()
+        )
+        return f"[{', '.join(tables)}]"
+
+    def makers_of_numbers(self) -> list[str]:
+        """Return the functions that make our rows of the frame of numbers."""
+        return [table.ours for table in self._with_numbers()]
+
+    def numbers_inputs(self) -> list[str]:
+        """Return the files that the numbers of this run are read from."""
+        files = (self.inputs_of(table).input_files() for table in self._with_numbers())
+        return list(dict.fromkeys(chain.from_iterable(files)))
+
+    def requirements(self) -> str:
+        """Return what the numbers require as canonical JSON (see `Requirements`)."""
+        return Requirements(
+            models=needs(self.project.registry),
+            absent=self.absent(),
+            general=REAL_DATA if self.config.data == "sample" else "",
+        ).canonical()
 
     def description(self) -> str:
         """Return the `RunDescription` of the run as canonical JSON."""
@@ -227,26 +203,21 @@ class RunReport:
         ).canonical()
 
     def beside(self) -> list[str]:
-        """Return the path of printed_numbers.csv of the run to which the page links, as a list.
+        """Return the path of numbers.csv of the run to which the page links, as a list.
 
         The list is empty if no run is configured or the file does not exist.
         """
         folder = self.config.page.beside
-        path = Path(folder or "", "paper_tables", "printed_numbers.csv")
+        path = Path(folder or "", "paper_tables", "numbers.csv")
         return [str(path)] if folder and path.exists() else []
 
     def left_out(self) -> list[str]:
         """Return lines that list the runs taken from archives, and the runs left out and why."""
         runs: dict[tuple[str, str], Counter[str]] = {}
         for study in self.studies:
-            for run, reason in study.left_out().items():
-                runs.setdefault((study.name, reason), Counter())[run.partition("/")[0]] += 1
-            for table in study.tables():
-                inputs = study.shown[table]
-                shown = {model.name for model in inputs.models}
-                for model, reason in inputs.not_run.items():
-                    if model in shown:
-                        runs.setdefault((table.name, reason), Counter())[model] += 1
+            for run in study.plan:
+                if run.lacks:
+                    runs.setdefault((study.name, run.lacks), Counter())[run.base] += 1
         archived = [line for study in self.studies for line in notes(study.plan, study.name)]
         return archived + [
             f"left out of {study} ({reason}): "

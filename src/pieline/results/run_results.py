@@ -1,15 +1,13 @@
-"""Everything that a run shows: its displays, cells, printed numbers and claims, in one file."""
+"""What a run shows: its studies, tables and figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pieline.core.files import read_json
 from pieline.core.records import Frozen
 from pieline.reporting.displays import Display
-from pieline.results.cells import ComparedCell
-from pieline.results.claims.judgement import JudgedClaim
-from pieline.results.numbers import PrintedNumber, score_in_words
+from pieline.reporting.numbers import Number
+from pieline.results.numbers import measure_in_words, run_in_words
 
 
 class Shown(Frozen):
@@ -57,31 +55,25 @@ class ShownStudy(Frozen):
 
 
 class RunResults(Frozen):
-    """What a run shows; cells, numbers and claims are filled in from its tables.
+    """What a run shows.
 
     Attributes:
         studies: All studies, the configured ones first.
         others: Labels of the run's models of which the papers print no row, by name.
+        labels: Labels of the papers' and the run's models, by name.
         mark: Notice on every display if the run uses the user's own data, else empty.
         data: Data source: `sample`, `released` or `own`.
         document: Path of the document with all tables and figures.
-        archives: Names of the archives from which predictions were taken.
         options: Options of snakemake that select this run: its folder and configuration.
-        cells: Cells of all tables.
-        numbers: All numbers that the papers print, with their verdicts.
-        claims: The papers' claims.
     """
 
     studies: tuple[ShownStudy, ...]
     others: Mapping[str, str] = {}
+    labels: Mapping[str, str] = {}
     mark: str = ""
     data: str = "sample"
     document: str = "paper_tables/paper.tex"
-    archives: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    cells: tuple[ComparedCell, ...] = ()
-    numbers: tuple[PrintedNumber, ...] = ()
-    claims: tuple[JudgedClaim, ...] = ()
 
     def papers(self) -> dict[str, str]:
         """Return the titles of the papers, by study."""
@@ -104,29 +96,20 @@ class RunResults(Frozen):
         """Return the item classes, which also read the files behind metric files."""
         return [study.items for study in self.studies if study.items]
 
-    def scores_of_others(self) -> list[str]:
-        """Return lines with the main scores of the models in `others`."""
-        lines = []
-        for name, label in self.others.items():
-            for study in self.studies:
-                scores: dict[str, list[str]] = {}
-                for cell in self.cells:
-                    is_shown = (cell.table, cell.keys.get("model")) == (study.main_table, name)
-                    # How answers were read has its own columns in the table.
-                    is_count = cell.keys.get("metric", "").startswith("answers_")
-                    if is_shown and cell.ours and not is_count:
-                        run, score = score_in_words(cell)
-                        scores.setdefault(run, []).append(score)
-                if scores:
-                    lines.append(f"{label}, in paper_tables/{study.main_table}.csv:")
-                lines += [f"  {run}: {', '.join(each)}" for run, each in scores.items()]
-        return lines
 
-    def metric_files(self) -> list[str]:
-        """Return the metric files behind the numbers of the tables, sorted by path."""
-        return sorted({path for cell in self.cells for path in cell.metrics})
-
-
-def read_results(path: str | Path) -> RunResults:
-    """Read cells.json of a run."""
-    return RunResults.model_validate(read_json(path))
+def scores_of_others(results: RunResults, numbers: Sequence[Number]) -> list[str]:
+    """Return lines with the main scores of the run's models of which the papers have no row."""
+    lines = []
+    for name, label in results.others.items():
+        for study in results.studies:
+            scores: dict[str, list[str]] = {}
+            for number in numbers:
+                is_main = study.main_table in number.tables and number.model == name
+                # How answers were read has its own columns in the table.
+                if is_main and number.shown and not number.measure.startswith("answers_"):
+                    score = f"{measure_in_words(number)} {number.shown}"
+                    scores.setdefault(run_in_words(number), []).append(score)
+            if scores:
+                lines.append(f"{label}, in paper_tables/{study.main_table}.csv:")
+            lines += [f"  {run}: {', '.join(each)}" for run, each in scores.items()]
+    return lines

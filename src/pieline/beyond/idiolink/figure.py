@@ -6,8 +6,8 @@ from itertools import cycle, product
 from math import nan
 from typing import TYPE_CHECKING
 
-from pieline.beyond.idiolink.metrics import TENTHS, ShortcutMetrics
-from pieline.beyond.idiolink.tables import measured, tenths_of
+from pieline.beyond.idiolink.metrics import TENTHS, ShortcutMetrics, tenths_of
+from pieline.beyond.idiolink.tables import measured
 from pieline.core.records import load_records
 from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import PAGE_WIDTH, add_notes
@@ -75,7 +75,7 @@ def shortcuts(inputs: DisplayInputs) -> Drawing:
         "Tenth of the queries of a PIE and usage by overlap: 1 has the least. Overlap: Jaccard"
         " index of content words without the marked spans."
     )
-    add_notes(figure, (about, *notes_on(metrics)))
+    add_notes(figure, (about, *notes_on(metrics), *inputs.origins()))
     return figure
 
 

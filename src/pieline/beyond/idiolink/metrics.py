@@ -6,8 +6,9 @@ sentences and over the sentences without their marked spans.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
+from operator import itemgetter
 from statistics import fmean
 from typing import Any
 
@@ -15,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.conditions import Measured
+from pieline.core.measures import Measure, Unit, share
 from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.languages.english import LANGUAGE
 from pieline.languages.spelling import normalize
-from pieline.studies.idiolink.metrics.ranking import QueryScores
+from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores
 from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.records import Document, PieText, Query
 
@@ -82,6 +84,59 @@ class ShortcutMetrics(Measured, Shortcuts):
     model: str
     query_mode: str
     seed: int
+
+
+def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
+    """Return the tenths of a query usage, from least to most overlap; empty if unknown."""
+    return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
+
+
+def _correlation(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
+    return item.correlations.get(measure)
+
+
+def _least(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
+    return next(iter(tenths_of(item, measure)), None)
+
+
+def _most(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
+    return next(reversed(tenths_of(item, measure)), None)
+
+
+def _estimate(
+    name: str,
+    measure: str,
+    of: Callable[[ShortcutMetrics, str], ShortcutEstimate | None],
+    unit: Unit,
+) -> Measure[ShortcutMetrics]:
+    def value(item: ShortcutMetrics) -> float | None:
+        estimate = of(item, measure)
+        return estimate.value if estimate else None
+
+    def interval(item: ShortcutMetrics) -> Interval | None:
+        estimate = of(item, measure)
+        return estimate.interval if estimate else None
+
+    unknown = f"{UNKNOWN}, or the queries of each PIE and usage are all alike"
+    return share(f"{name}_{measure}", value, interval, unit=unit, unknown=unknown)
+
+
+OVERLAP = tuple(
+    Measure[Mapping[str, float]](measure, itemgetter(measure), decimals=4) for measure in MEASURES
+)
+"""Measures of mean overlap."""
+_ESTIMATES: dict[str, tuple[Callable[[ShortcutMetrics, str], ShortcutEstimate | None], Unit]] = {
+    # In hundredths.
+    "correlation": (_correlation, ""),
+    "ndcg_at_10_least": (_least, "%"),
+    "ndcg_at_10_most": (_most, "%"),
+}
+ESTIMATES = tuple(
+    _estimate(name, measure, of, unit)
+    for name, (of, unit) in _ESTIMATES.items()
+    for measure in MEASURES
+)
+"""Measures of the relation between overlap and nDCG@10."""
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -1,35 +1,19 @@
 """Tables of word overlap and its relation to scores (not in the paper)."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from operator import itemgetter
+import pandas as pd
 
 from pieline.beyond import paths
-from pieline.beyond.idiolink.metrics import (
-    ALL,
-    MEASURES,
-    ShortcutEstimate,
-    ShortcutMetrics,
-    Tenth,
-)
+from pieline.beyond.idiolink.metrics import ESTIMATES, OVERLAP, ShortcutMetrics
 from pieline.core.records import load_records
-from pieline.reporting.columns import (
-    Column,
-    Source,
-    bounds,
-    headers,
-    interval_text,
-    records_of,
-    row,
-    sources,
-)
 from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import per_cent
-from pieline.reporting.tables import Group, Head, TableContent
+from pieline.reporting.numbers import rows_of
+from pieline.reporting.ours import OurNumbers
+from pieline.reporting.tables import Column, Group, Head, TableContent, headers, number_row
 from pieline.studies.idiolink import inputs as given
+from pieline.studies.idiolink.paths import keys_of
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.tables.zero_shot import UNKNOWN, mode_label, notes_on, obstacles_of
+from pieline.studies.idiolink.tables.zero_shot import mode_label, notes_on, obstacles_of
 
 LABELS = {
     "jaccard": "Jaccard",
@@ -39,32 +23,36 @@ LABELS = {
 }
 SHOWN = {"jaccard": "sentence", "jaccard_without_span": "without span"}
 """Column headers of the measures in the table; the other measures are only in the CSV."""
-_UNDEFINED = ShortcutEstimate(value=None, interval=None)
+ESTIMATE_LABELS = {
+    "correlation": "Correlation, hundredths",
+    "ndcg_at_10_least": "nDCG@10, least overlap",
+    "ndcg_at_10_most": "nDCG@10, most overlap",
+}
 
 
-def overlap(inputs: DisplayInputs) -> TableContent:
-    """Build the table of mean overlap (fraction) by usage of the query and of the documents."""
+def overlap_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the mean overlap (fraction) by usage of the query and of the documents."""
     (item,) = load_records(inputs.metrics, ShortcutMetrics)
-    columns = [
-        Column[Mapping[str, float]](measure, label, itemgetter(measure), decimals=4)
-        for measure, label in LABELS.items()
-    ]
+    numbers = OurNumbers(inputs.study)
+    for usage, by_documents in item.overlap.items():
+        for documents, means in by_documents.items():
+            keys = {"scope": usage, "against": documents}
+            files = inputs.metrics
+            numbers.add(keys, OVERLAP, means, files=files, obstacles=obstacles_of(item))
+    return numbers.frame()
+
+
+def overlap(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the mean overlap (fraction) by usage of the query and of the documents."""
+    columns = [Column(measure, label) for measure, label in LABELS.items()]
     groups = [
         Group(
             tuple(
-                row((usage, other), [(column, source) for column in columns])
-                for other, means in by_documents.items()
-                for source in [
-                    Source[Mapping[str, float]](
-                        {"query_usage": usage, "document_usage": other},
-                        [means],
-                        inputs.metrics,
-                        obstacles=obstacles_of(item),
-                    )
-                ]
+                number_row(usages, columns, means)
+                for usages, means in rows_of(of_usage, ("scope", "against")).items()
             )
         )
-        for usage, by_documents in item.overlap.items()
+        for _, of_usage in numbers.groupby("scope", sort=False)
     ]
     return TableContent(
         heads=(headers(["Query", "Documents"], columns),),
@@ -72,8 +60,7 @@ def overlap(inputs: DisplayInputs) -> TableContent:
         caption="Overlap between the content words of queries and of their relevant documents, mean"
         " over queries: the Jaccard index, and the share of the query's words that are in the"
         " document (recall), for whole sentences and without the marked spans.",
-        notes=notes_on([item]),
-        decimals=4,
+        notes=notes_on(load_records(inputs.metrics, ShortcutMetrics)),
         wide=False,
     )
 
@@ -89,52 +76,42 @@ OVERLAP_TABLE = Table(
     "Words that queries share with their relevant documents.",
     overlap,
     _texts,
+    overlap_numbers,
 )
 
 
-def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
-    """Return the tenths of a query usage, from least to most overlap; empty if unknown."""
-    return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
+def shortcuts_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the partial correlations, and nDCG@10 (percent) by tenth of overlap."""
+    numbers = OurNumbers(inputs.study)
+    records = load_records(inputs.metrics, ShortcutMetrics)
+    for item, path in zip(records, inputs.metrics, strict=True):
+        keys = keys_of("test", item.model, item.query_mode, item.seed)
+        numbers.add(keys, ESTIMATES, item, files=[path], obstacles=obstacles_of(item))
+    return numbers.frame()
 
 
-def _correlation(item: ShortcutMetrics, measure: str) -> ShortcutEstimate:
-    return item.correlations.get(measure, _UNDEFINED)
-
-
-def _tenth(item: ShortcutMetrics, measure: str, place: int) -> ShortcutEstimate:
-    return next(iter(tenths_of(item, measure)[place:]), _UNDEFINED)
-
-
-ESTIMATES: dict[str, tuple[str, Callable[..., ShortcutEstimate]]] = {
-    "correlation": ("Correlation, hundredths", _correlation),
-    "ndcg_at_10_least": ("nDCG@10, least overlap", partial(_tenth, place=0)),
-    "ndcg_at_10_most": ("nDCG@10, most overlap", partial(_tenth, place=-1)),
-}
-"""Column header and getter (of a run and a measure) of each estimate."""
-
-
-def shortcuts(inputs: DisplayInputs) -> TableContent:
-    """Build the table of partial correlations, and of nDCG@10 (percent) by tenth of overlap."""
-    runs = sources(inputs, ShortcutMetrics, ["model", "query_mode"], obstacles_of)
+def shortcuts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the partial correlations, and nDCG@10 (percent) by tenth of overlap."""
     columns = [
-        _column(f"{name}_{measure}_pct", measure, estimate)
-        for name, (_, estimate) in ESTIMATES.items()
-        for measure in MEASURES
+        Column(f"{name}_{measure}", label, interval=2)
+        for name in ESTIMATE_LABELS
+        for measure, label in SHOWN.items()
     ]
+    by_run = rows_of(numbers, ("model", "query_mode"))
     groups = [
         Group(
             tuple(
-                row((model.label, mode_label(mode)), [(column, source) for column in columns])
+                number_row((model.label, mode_label(mode)), columns, estimates)
                 for mode in QUERY_MODES
-                if (source := runs.get((model.name, mode)))
+                if (estimates := by_run.get((model.name, mode)))
             )
         )
         for model in inputs.models
     ]
-    metrics = records_of(runs)
+    metrics = load_records(inputs.metrics, ShortcutMetrics)
     return TableContent(
         heads=(
-            (Head("", 2), *(Head(header, len(SHOWN)) for header, _ in ESTIMATES.values())),
+            (Head("", 2), *(Head(label, len(SHOWN)) for label in ESTIMATE_LABELS.values())),
             headers(["Model", "Query"], columns),
         ),
         groups=tuple(groups),
@@ -158,20 +135,5 @@ SHORTCUTS_TABLE = Table(
     "Whether queries that share more words with relevant documents score higher.",
     shortcuts,
     measured,
+    shortcuts_numbers,
 )
-
-
-def _column(
-    name: str, measure: str, estimate: Callable[..., ShortcutEstimate]
-) -> Column[ShortcutMetrics]:
-    def value(item: ShortcutMetrics) -> ShortcutEstimate:
-        return estimate(item, measure)
-
-    return Column(
-        name,
-        SHOWN.get(measure, ""),
-        lambda item: per_cent(value(item).value),
-        unknown=f"{UNKNOWN}, or the queries of each PIE and usage are all alike",
-        details=lambda source: bounds(value(source.records[0]).interval),
-        text=lambda item: interval_text(per_cent(value(item).value), value(item).interval, 2),
-    )

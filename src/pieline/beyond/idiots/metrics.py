@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.measures import Measure, share
 from pieline.core.records import Frozen
 from pieline.core.significance import holm
 from pieline.core.uncertainty import Interval, draw_units
@@ -77,6 +78,35 @@ class BiasMetrics(MetricRecord):
     permutations: int
     resamples: int
     settings: list[SettingSignal]
+
+
+def _measure(name: str) -> Measure[SettingSignal]:
+    def estimate(item: SettingSignal) -> SignalEstimate | None:
+        found: SignalEstimate | None = getattr(item, name)
+        return found
+
+    return Measure(
+        name,
+        lambda item: found.value if (found := estimate(item)) else None,
+        lambda item: found.interval if (found := estimate(item)) else None,
+    )
+
+
+RATES: tuple[Measure[SettingSignal], ...] = (
+    share("hits", lambda item: item.hits, decimals=1, unknown="no answer could be read"),
+    share(
+        "false_alarms",
+        lambda item: item.false_alarms,
+        decimals=1,
+        unknown="no answer could be read",
+    ),
+    _measure("d_prime"),
+    _measure("criterion"),
+    Measure[SettingSignal]("unreadable", lambda item: item.unreadable, decimals=0),
+)
+"""Measures of a setting."""
+CHANGES = (_measure("d_prime_change"), _measure("criterion_change"))
+"""Measures of the difference of a setting from the reference."""
 
 
 def bias_metrics(

@@ -1,134 +1,102 @@
 """Table that compares custom prompts of IdioTS by sensitivity and criterion."""
 
-from operator import attrgetter
 from typing import Any
 
+import pandas as pd
+
 from pieline.beyond.extended import Extended
-from pieline.beyond.idiots.metrics import BiasMetrics, SettingSignal, SignalEstimate
+from pieline.beyond.idiots.metrics import CHANGES, RATES, BiasMetrics
 from pieline.beyond.settings import BeyondIdiots
 from pieline.core.records import load_records
-from pieline.reporting.columns import Column, Source, headers, row
 from pieline.reporting.displays import NOT_IN_PAPER, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import per_cent, probability, rounded
-from pieline.reporting.tables import Group, Row, TableContent
+from pieline.reporting.numbers import rows_of
+from pieline.reporting.ours import OurNumbers
+from pieline.reporting.tables import (
+    Column,
+    Group,
+    Row,
+    TableContent,
+    headers,
+    in_order,
+    number_row,
+)
 from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.tables import SETTING_LABELS, data_notes, of_origin
 
 
-def _yes_rate(name: str, header: str) -> Column[SettingSignal]:
-    get = attrgetter(name)
-    unknown = "no answer could be read"
-    return Column(name, header, lambda item: per_cent(get(item)), decimals=1, unknown=unknown)
-
-
-def _estimate(name: str, header: str) -> Column[SettingSignal]:
-    """Return a column for an estimate; its interval has separate columns in the CSV."""
-    get = attrgetter(name)
-
-    def value(item: SettingSignal) -> float | None:
-        estimate: SignalEstimate | None = get(item)
-        return None if estimate is None else estimate.value
-
-    def ends(item: SettingSignal) -> list[str]:
-        estimate: SignalEstimate | None = get(item)
-        return (
-            [rounded(end, 2) for _, end in estimate.interval]
-            if estimate and estimate.interval
-            else []
-        )
-
-    def text(item: SettingSignal) -> str:
-        return f"{rounded(value(item), 2)} [{', '.join(ends(item))}]" if ends(item) else ""
-
-    def details(source: Source[SettingSignal]) -> dict[str, str]:
-        bounds = ends(source.records[0]) if source.records else []
-        return dict(zip(("low", "high"), bounds or ("", ""), strict=True))
-
-    return Column(name, header, value, decimals=2, details=details, text=text)
-
-
-def _corrected(name: str) -> Column[SettingSignal]:
-    get = attrgetter(name)
-
-    def value(item: SettingSignal) -> float | None:
-        estimate: SignalEstimate | None = get(item)
-        return None if estimate is None else estimate.p_holm
-
-    def text(item: SettingSignal) -> str:
-        p_value = value(item)
-        return "" if p_value is None else probability(p_value)
-
-    no_bounds = {"low": "", "high": ""}
-    return Column(f"{name}_p_holm", "p", value, decimals=4, details=lambda _: no_bounds, text=text)
-
-
-BIAS = (
-    _yes_rate("hits", "Hits (%)"),
-    _yes_rate("false_alarms", "False alarms (%)"),
-    _estimate("d_prime", "d′"),
-    _estimate("d_prime_change", "change"),
-    _corrected("d_prime_change"),
-    _estimate("criterion", "c"),
-    _estimate("criterion_change", "change"),
-    _corrected("criterion_change"),
-    Column[SettingSignal]("unreadable", "Unread.", lambda item: item.unreadable, decimals=0),
-)
-
-
-def bias(inputs: DisplayInputs) -> TableContent:
-    """Build the table that compares custom prompts with a setting by sensitivity and criterion."""
-    labels = inputs.labels()
-    metrics = load_records(inputs.metrics, BiasMetrics)
-    groups: dict[str, list[Row]] = {}
-
-    def add(model: str, setting: str, reason: str = "", **source: Any) -> None:
-        # Include all additional CSV columns to keep their order.
-        key = {"model": model, "setting": setting, "metric": "", "low": "", "high": ""}
-        numbers = Source[SettingSignal](key, not_run=reason, **source)
-        cells = [(column, numbers) for column in BIAS]
-        name = SETTING_LABELS.get(setting, setting)
-        groups.setdefault(model, []).append(row((name,), cells, reason=reason))
-
-    for item, path in zip(metrics, inputs.metrics, strict=True):
+def bias_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the measures of each setting, and its differences from the reference setting."""
+    numbers, against = OurNumbers(inputs.study), inputs.options["against"]
+    made = set()
+    for path in inputs.metrics:
+        (item,) = load_records([path], BiasMetrics)
         for signal in item.settings:
-            obstacles = list(dict.fromkeys([*of_origin(item), *signal.deviations]))
-            add(item.model, signal.setting, records=[signal], files=(path,), obstacles=obstacles)
-    rows_with_numbers = {
-        (item.model, signal.setting) for item in metrics for signal in item.settings
-    }
-    missing: dict[tuple[str, str], str] = {}
-    left_out_seeds = []
-    for (model, setting, seed), reason in inputs.left_out().items():
-        if (model, setting) in rows_with_numbers:
-            run = f"{labels[model]} ({SETTING_LABELS.get(setting, setting)})"
-            left_out_seeds.append(f"Without seed {seed} of {run}: {reason}.")
-        else:
-            missing[model, setting] = reason
-    for (model, setting), reason in missing.items():
-        add(model, setting, reason)
-    if inputs.rows == "run":
-        groups = dict(sorted(groups.items(), key=lambda group: inputs.place(group[0])))
+            keys = {"model": item.model, "setting": signal.setting, "against": against}
+            made.add((item.model, signal.setting))
+            shared: dict[str, Any] = {
+                "files": [path],
+                "obstacles": [*of_origin(item), *signal.deviations],
+            }
+            numbers.add(keys, RATES, signal, **shared)
+            for change in CHANGES:
+                estimate = getattr(signal, change.name)
+                p_holm = estimate.p_holm if estimate else None
+                numbers.add(keys, [change], signal, p_holm=p_holm, **shared)
+    for run in inputs.left_out():
+        where = run.keys["model"], run.keys["setting"]
+        if where not in made:
+            made.add(where)
+            keys = {**run.keys, "against": against, "seed": ""}
+            numbers.add(keys, (*RATES, *CHANGES), None, not_run=run.not_run)
+    return numbers.frame()
+
+
+def bias(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table that compares custom prompts with a setting."""
+    labels = inputs.labels()
+    columns = [
+        Column("hits", "Hits (%)"),
+        Column("false_alarms", "False alarms (%)"),
+        Column("d_prime", "d′", interval=2),
+        Column("d_prime_change", "change", interval=2),
+        Column("d_prime_change", "p", p_value=True),
+        Column("criterion", "c", interval=2),
+        Column("criterion_change", "change", interval=2),
+        Column("criterion_change", "p", p_value=True),
+        Column("unreadable", "Unread."),
+    ]
+    groups: dict[str, list[Row]] = {}
+    by_setting = in_order(rows_of(numbers, ("model", "setting")), inputs)
+    for (model, setting), of_setting in by_setting.items():
+        label = SETTING_LABELS.get(setting, setting)
+        groups.setdefault(model, []).append(number_row((label,), columns, of_setting))
+    left_out = (
+        f"Without seed {run.keys['seed']} of {labels[run.keys['model']]}"
+        f" ({SETTING_LABELS.get(run.keys['setting'], run.keys['setting'])}): {run.not_run}."
+        for run in inputs.left_out()
+        if by_setting[run.keys["model"], run.keys["setting"]]["hits"].files
+    )
     against = inputs.options["against"]
     return TableContent(
-        heads=(headers(["Model", "Prompt"], BIAS),),
+        heads=(headers(["Model", "Prompt"], columns),),
         groups=tuple(Group(tuple(rows), labels[model]) for model, rows in groups.items()),
         caption="Effects of prompts on the criterion c and on d′: an idiom is the signal; c is"
         " negative if a model readily says yes. Rates are corrected log-linearly. Changes"
         f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95% percentiles of"
         " a bootstrap over PIEs; p is of a paired randomization test over PIEs, corrected within a"
         " model (Holm), for d′ and c apart.",
-        notes=(*left_out_seeds, *data_notes(metrics)),
+        notes=(*left_out, *data_notes(load_records(inputs.metrics, BiasMetrics))),
     )
 
 
 def compared_prompts(study: Extended[IdiotsSettings, BeyondIdiots]) -> DisplayInputs | None:
     """Return inputs with the signal detection of all settings, if `prompts_against` is set."""
-    if not study.beyond.prompts_against:
+    if not (against := study.beyond.prompts_against):
         return None
-    inputs = study.display_inputs(study.plan.others, study.settings.models, "llm")
-    options = {"against": study.beyond.prompts_against}
-    return inputs.model_copy(update={"absent": (), "options": options})
+    left_out = [run for run in study.plan if run.lacks]
+    inputs = study.display_inputs(left_out, models=study.settings.models, others=study.plan.others)
+    return inputs.model_copy(update={"options": {"against": against}})
 
 
 BIAS_TABLE = Table(
@@ -137,4 +105,5 @@ BIAS_TABLE = Table(
     "Effects of prompts on the criterion and on d′.",
     bias,
     compared_prompts,
+    bias_numbers,
 )

@@ -12,12 +12,13 @@ from pieline.beyond.jam.table import (
     prompt_label,
     prompt_rows,
 )
+from pieline.core.records import load_records
 from pieline.languages.registry import get_language
-from pieline.reporting.columns import records_of
 from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import PAGE_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.jam.tables.common import notes_on, run_sources
+from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.tables.common import notes_on
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -74,7 +75,7 @@ def forest(inputs: DisplayInputs) -> Drawing:
     axes[0].set_ylim(max(0.5, len(runs) - 0.5), -0.5)
     notes = (
         f"{compared(inputs)}; filled: p < 0.05 (Holm).",
-        *notes_on(records_of(run_sources(inputs)), inputs),
+        *notes_on(load_records(inputs.metrics, JamMetrics), inputs),
     )
     add_notes(figure, notes)
     return figure

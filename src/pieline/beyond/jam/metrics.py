@@ -6,9 +6,11 @@ ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import NamedTuple
 
+from pieline.core.measures import Measure, share
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.studies.jam.metrics.drift import (
     Counts,
@@ -48,10 +50,10 @@ class PromptMeasures(NamedTuple):
         success: Mean of S over seeds.
         drift: ND; None if S is 0.
         errors: Share of misjudged variants among all variants; None without variants.
-        drift_effect: Difference in ND from the baseline; None for the baseline itself, for settings
-            that are not compared, and if ND is undefined for either setting.
-        errors_effect: Difference in `errors` from the baseline; None for the baseline itself, for
-            settings that are not compared, and without variants.
+        drift_effect: Difference in ND from the baseline; None for the baseline itself, without its
+            run, and if ND is undefined for either setting.
+        errors_effect: Difference in `errors` from the baseline; None for the baseline itself,
+            without its run, and without variants.
     """
 
     accuracy: float | None
@@ -62,12 +64,41 @@ class PromptMeasures(NamedTuple):
     errors_effect: Effect | None
 
 
+def _share(name: str, value: Callable[[PromptMeasures], float | None]) -> Measure[PromptMeasures]:
+    return share(name, value, unknown="there is nothing to count")
+
+
+def _difference(
+    name: str, get: Callable[[PromptMeasures], Effect | None]
+) -> Measure[PromptMeasures]:
+    """Return a measure of an effect in percentage points."""
+    in_percent: Measure[PromptMeasures] = share(
+        name,
+        lambda item: effect.difference if (effect := get(item)) else None,
+        lambda item: effect.interval if (effect := get(item)) else None,
+    )
+    return replace(in_percent, unit="points")
+
+
+SHARES = (
+    _share("accuracy", lambda item: item.accuracy),
+    Measure[PromptMeasures]("success", lambda item: item.success, decimals=0),
+    _share("negative_drift", lambda item: item.drift),
+    _share("variant_errors", lambda item: item.errors),
+)
+"""Measures of a setting."""
+EFFECTS = {
+    "drift_effect": _difference("negative_drift_difference", lambda item: item.drift_effect),
+    "errors_effect": _difference("variant_errors_difference", lambda item: item.errors_effect),
+}
+"""Measures of the difference from the reference, by field of `PromptMeasures`."""
+
+
 def prompt_measures(
     runs: Mapping[str, Seeds],
     baseline: str,
     usage: str,
     *,
-    uncompared: Sequence[str] = (),
     permutations: int,
     resamples: int,
 ) -> dict[str, PromptMeasures]:
@@ -80,7 +111,6 @@ def prompt_measures(
         runs: Judged originals per seed, by setting.
         baseline: Setting to compare with; may be missing from `runs`.
         usage: A key of `USAGES`.
-        uncompared: Settings that are measured but not compared.
         permutations: Maximum number of sign patterns.
         resamples: Number of bootstrap resamples.
 
@@ -91,7 +121,7 @@ def prompt_measures(
         name: [[case for case in seed if case.is_figurative in USAGES[usage]] for seed in seeds]
         for name, seeds in runs.items()
     }
-    compared = [name for name in runs if name not in (baseline, *uncompared) and baseline in runs]
+    compared = [name for name in runs if name != baseline and baseline in runs]
 
     def compare(
         count: Callable[[JudgedOriginal], tuple[int, int]],
@@ -116,8 +146,8 @@ def prompt_measures(
         measures[name] = PromptMeasures(
             accuracy=fmean(right) if right else None,
             success=float(drifts[name][:1].sum()),
-            drift=_share(drifts[name]),
-            errors=_share(errors[name]),
+            drift=_ratio(drifts[name]),
+            errors=_ratio(errors[name]),
             drift_effect=drift_effects.get(name),
             errors_effect=errors_effects.get(name),
         )
@@ -142,7 +172,7 @@ def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Int
     return percentile_interval(next(shares) - next(shares))
 
 
-def _share(parts: Counts) -> float | None:
+def _ratio(parts: Counts) -> float | None:
     """Return numerator over denominator; None if the denominator is zero."""
     base = parts[:1].sum()
     return float(parts[1].sum() / base) if base else None

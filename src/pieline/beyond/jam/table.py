@@ -1,44 +1,34 @@
 """Build the table that compares custom prompts, and training data of encoders, with a reference."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
+import pandas as pd
+
 from pieline.beyond.extended import Extended
-from pieline.beyond.jam.metrics import (
-    USAGES,
-    Effect,
-    PromptMeasures,
-    prompt_measures,
-)
+from pieline.beyond.jam.metrics import EFFECTS, SHARES, USAGES, PromptMeasures, prompt_measures
 from pieline.beyond.settings import BeyondJam
+from pieline.core.records import load_records
 from pieline.languages.registry import get_language
-from pieline.reporting.columns import (
-    Column,
-    Source,
-    bounds,
-    headers,
-    interval_text,
-    records_of,
-    row,
-)
 from pieline.reporting.displays import NOT_IN_PAPER, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import per_cent, probability
-from pieline.reporting.tables import Group, Row, TableContent
+from pieline.reporting.numbers import Number, rows_of
+from pieline.reporting.ours import OurNumbers
+from pieline.reporting.tables import Column, Group, Row, TableContent, headers, number_row
 from pieline.studies.jam import paths
-from pieline.studies.jam.inputs import has_results, runs_of
 from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.metrics.seeds import RunKey
+from pieline.studies.jam.metrics.seeds import RunKey, by_run
 from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.settings import BASELINE, FINE_TUNED, JamSettings
 from pieline.studies.jam.tables.common import (
+    has_results,
     languages_of,
     marked,
     missing_runs,
     notes_on,
     obstacles_of,
-    run_sources,
-    seeds_of,
+    runs_with_files,
     title_of,
 )
 
@@ -47,37 +37,34 @@ NONE = "always-none"
 
 
 class PromptRow(NamedTuple):
-    """Measures of one setting of a model on originals of one usage."""
+    """Measures of a run on originals of one usage, and the setting it is compared with."""
 
     run: RunKey
     usage: str
-    source: Source[JamMetrics]
     measures: PromptMeasures
+    against: str
 
 
 def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
-    """Yield a row for each language, model, usage and setting; the setting of `NONE` comes last.
+    """Yield a row for each language, model, usage and setting; the rows of `NONE` come last.
 
     The options are `against` (reference setting for prompts, or null), `permutations` and
     `resamples`. The reference for encoders is the setting without added training texts.
     """
-    our_runs = run_sources(inputs)
+    our_runs = by_run(load_records(inputs.metrics, JamMetrics))
     counts = {name: inputs.options[name] for name in ("permutations", "resamples")}
-    models = dict.fromkeys(key.model for key in our_runs if key.setting != BASELINE)
-    for language in languages_of(our_runs):
-        for model in models:
-            runs = {key.setting: key for key in our_runs if key[1:] == (model, language)}
-            none = RunKey(BASELINE, NONE, language)
-            runs |= {BASELINE: none} if none in our_runs and runs else {}
-            against = FINE_TUNED if FINE_TUNED in runs else inputs.options["against"]
-            judged = {
-                name: [item.judged for item in our_runs[key].records] for name, key in runs.items()
-            }
-            for usage in USAGES:
-                measured = prompt_measures(judged, against, usage, uncompared=[BASELINE], **counts)
-                for name, measures in measured.items():
-                    key = RunKey(name, model, language)
-                    yield PromptRow(key, usage, our_runs[runs[name]], measures)
+    models = dict.fromkeys((*(key.model for key in our_runs if key.model != NONE), NONE))
+    for language, model in product(languages_of(our_runs), models):
+        judged = {
+            key.setting: [item.judged for item in seeds]
+            for key, seeds in our_runs.items()
+            if key[1:] == (model, language)
+        }
+        against = FINE_TUNED if FINE_TUNED in judged else inputs.options["against"]
+        for usage in USAGES:
+            measured = prompt_measures(judged, against, usage, **counts)
+            for setting, measures in measured.items():
+                yield PromptRow(RunKey(setting, model, language), usage, measures, against)
 
 
 def compared(inputs: DisplayInputs) -> str:
@@ -96,91 +83,68 @@ def prompt_label(setting: str) -> str:
     return BASELINES[NONE] if setting == BASELINE else title_of(setting)
 
 
-def _share(
-    name: str, header: str, share: Callable[[PromptMeasures], float | None], latex: str
-) -> Column[PromptMeasures]:
-    return Column(
-        name, header, lambda item: per_cent(share(item)), latex, unknown="there is nothing to count"
-    )
+def prompt_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the measures of each setting by usage, and its differences from the reference."""
+    numbers, our_runs = OurNumbers(inputs.study), runs_with_files(inputs)
+    for key, usage, measures, against in prompt_rows(inputs):
+        keys = {**key._asdict(), "scope": usage}
+        files = [path for _, path in our_runs[key]]
+        obstacles = obstacles_of(*(item for item, _ in our_runs[key]))
+        numbers.add(keys, SHARES, measures, files=files, obstacles=obstacles)
+        for name, difference in EFFECTS.items():
+            if effect := getattr(measures, name):
+                numbers.add(
+                    {**keys, "against": against},
+                    [difference],
+                    measures,
+                    files=files,
+                    obstacles=obstacles,
+                    p_value=effect.p_value,
+                    p_holm=effect.p_holm,
+                )
+    for key, reason in missing_runs(inputs, our_runs).items():
+        numbers.add({**key._asdict(), "scope": "all"}, SHARES, None, not_run=reason)
+    return numbers.frame()
 
 
-def _effect(
-    name: str, get: Callable[[PromptMeasures], Effect | None]
-) -> tuple[Column[PromptMeasures], Column[PromptMeasures]]:
-    """Return columns for a difference (percentage points) and its corrected p-value."""
+def prompts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table of the effects of prompts and training data, by usage."""
+    labels, metrics = inputs.labels(), load_records(inputs.metrics, JamMetrics)
+    our_runs = by_run(metrics)
+    columns = [
+        Column("accuracy", "Accuracy (%)", r"Accuracy (\%)"),
+        Column("success", "S_M", "$S_M$"),
+        Column("negative_drift", "ND_M (%)", r"$\mathit{ND}_M$ (\%)"),
+        Column("negative_drift_difference", "difference", interval=1),
+        Column("negative_drift_difference", "p", "$p$", p_value=True),
+        Column("variant_errors", "errors (%)", r"errors (\%)"),
+        Column("variant_errors_difference", "difference", interval=1),
+        Column("variant_errors_difference", "p", "$p$", p_value=True),
+    ]
+    by_row = {
+        (RunKey(*key), usage): of_row
+        for (*key, usage), of_row in rows_of(numbers, (*RunKey._fields, "scope")).items()
+    }
+    groups: dict[str, list[Row]] = {}
 
-    def value(item: PromptMeasures) -> float | None:
-        effect = get(item)
-        return None if effect is None else 100 * effect.difference
+    def add(title: str, key: RunKey, usage: str, of_row: dict[str, Number]) -> None:
+        name = marked(prompt_label(key.setting), {"": our_runs.get(key, [])})
+        groups.setdefault(title, []).append(number_row((usage, name), columns, of_row))
 
-    def text(item: PromptMeasures) -> str:
-        effect = get(item)
-        return interval_text(value(item), effect.interval, 1) if effect else ""
-
-    def details(source: Source[PromptMeasures]) -> Mapping[str, str]:
-        effect = get(source.records[0]) if source.records else None
-        chance = "" if effect is None else f"{effect.p_value:.4g}"
-        return {**bounds(effect.interval if effect else None), "p_value": chance}
-
-    def corrected(item: PromptMeasures) -> float | None:
-        effect = get(item)
-        return None if effect is None else effect.p_holm
-
-    def shown(item: PromptMeasures) -> str:
-        chance = corrected(item)
-        return "" if chance is None else probability(chance)
-
-    return (
-        Column(f"{name}_difference", "difference", value, details=details, text=text),
-        Column(f"{name}_p_holm", "p", corrected, "$p$", decimals=4, details=details, text=shown),
-    )
-
-
-COLUMNS: list[Column[PromptMeasures]] = [
-    _share("accuracy", "Accuracy (%)", lambda item: item.accuracy, r"Accuracy (\%)"),
-    Column("success", "S_M", lambda item: item.success, "$S_M$", decimals=0),
-    _share("negative_drift", "ND_M (%)", lambda item: item.drift, r"$\mathit{ND}_M$ (\%)"),
-    *_effect("negative_drift", lambda item: item.drift_effect),
-    _share("variant_errors", "errors (%)", lambda item: item.errors, r"errors (\%)"),
-    *_effect("variant_errors", lambda item: item.errors_effect),
-]
-
-
-def prompts(inputs: DisplayInputs) -> TableContent:
-    """Build the table of the effects of prompts and training data, by usage."""
-    labels = inputs.labels()
-    our_runs = run_sources(inputs)
-    groups: dict[tuple[str, str], list[Row]] = {}
-
-    def title(key: RunKey) -> tuple[str, str]:
-        return labels[key.model], get_language(key.language).label
-
-    for key, usage, source, measures in prompt_rows(inputs):
-        numbers = Source(
-            {**key._asdict(), "usage": usage, "seeds": seeds_of(source)},
-            [measures],
-            source.files,
-            obstacles=obstacles_of(*source.records),
-        )
-        names = (usage, marked(prompt_label(key.setting), {"": source.records}))
-        groups.setdefault(title(key), []).append(
-            row(names, [(column, numbers) for column in COLUMNS])
-        )
-    for key in missing_runs(inputs, our_runs):
-        reason = inputs.why_not(key.model, key.setting, key.language)
-        missing = Source[PromptMeasures](
-            {**key._asdict(), "usage": "all", "seeds": ""}, not_run=reason
-        )
-        groups.setdefault(title(key), []).append(
-            row(
-                ("all", prompt_label(key.setting)),
-                [(column, missing) for column in COLUMNS],
-                reason=reason,
-            )
-        )
+    runs = dict.fromkeys(key for key, _ in by_row if key.setting != BASELINE)
+    for model, language in dict.fromkeys(key[1:] for key in runs):
+        title = f"{labels[model]}, {get_language(language).label}"
+        none = RunKey(BASELINE, NONE, language)
+        of_model = [*(key for key in runs if key[1:] == (model, language)), none]
+        for usage, key in product(USAGES, of_model):
+            if key in our_runs:
+                add(title, key, usage, by_row[key, usage])
+        for key in of_model:
+            if key not in our_runs and key != none:
+                add(title, key, "all", by_row[key, "all"])
     return TableContent(
-        heads=(headers(["Run", "PIE", "Setting"], COLUMNS),),
-        groups=tuple(Group(tuple(rows), ", ".join(name)) for name, rows in groups.items()),
+        heads=(headers(["Run", "PIE", "Setting"], columns),),
+        groups=tuple(Group(tuple(rows), title) for title, rows in groups.items()),
         caption=f"{compared(inputs)} on the same originals: negative drift, and errors on all"
         " variants, which are false alarms where the PIE is literal and misses where it is"
         " idiomatic. Differences are in points, with 95% bootstrap intervals over"
@@ -189,7 +153,7 @@ def prompts(inputs: DisplayInputs) -> TableContent:
         notes=(
             f"{BASELINES[NONE]} never drifts and misses every idiom: a change that only lowers"
             " ND_M, or trades misses for false alarms, is no improvement.",
-            *notes_on(records_of(our_runs), inputs),
+            *notes_on(metrics, inputs),
         ),
         long=True,
         label_widths=(0.14, 0.07, 0.16),
@@ -205,10 +169,9 @@ def effects(study: Extended[JamSettings, BeyondJam]) -> DisplayInputs | None:
     added = study.beyond.added_settings()
     if not (has_results(study) and (against or added)):
         return None
-    given = runs_of(study)
-    shown = {against, *([FINE_TUNED] if added else []), *added}
-    shown |= {*settings.prompts} if against else set()
-    made = [path for path in given.metrics if study.plan[path].where["setting"] in shown]
+    shown = [FINE_TUNED, *added] if added else []
+    shown += [against, *settings.prompts] if against else []
+    runs = study.plan.select(kind=("llm", "encoder"), experiment="", setting=shown)
     none = [paths.baselines(language)[0] for language in settings.languages]
     options = {
         "against": against,
@@ -216,7 +179,8 @@ def effects(study: Extended[JamSettings, BeyondJam]) -> DisplayInputs | None:
         "permutations": settings.permutations,
         "resamples": settings.bootstrap_resamples,
     }
-    return given.model_copy(update={"metrics": (*made, *none), "absent": (), "options": options})
+    given = study.display_inputs(runs, models=settings.models, others=none)
+    return given.model_copy(update={"options": options})
 
 
 PROMPTS_TABLE = Table(
@@ -225,4 +189,5 @@ PROMPTS_TABLE = Table(
     "Effects of prompts and training data, on the same originals.",
     prompts,
     effects,
+    prompt_numbers,
 )

@@ -1,28 +1,23 @@
 """Judge all claims on the printed numbers and on ours."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
 from pieline.core.errors import UserError, nearest
-from pieline.core.files import write_json, write_text
+from pieline.core.files import read_json, write_json, write_text
 from pieline.core.records import Frozen
 from pieline.reporting.latex import render_latex
-from pieline.results.cells import ComparedCell, missing
+from pieline.reporting.numbers import COMPARED, Number
+from pieline.reporting.published import Place, PrintedTable
 from pieline.results.claims.claim import Claim
 from pieline.results.claims.formulas import ClaimError
-from pieline.results.claims.tables import (
-    OurNumbers,
-    PrintedNumbers,
-    PrintedTable,
-    Selection,
-    select,
-    values_of,
-)
+from pieline.results.claims.tables import PrintedNumbers, select, values_of
 
+_NO_NUMBER = "this run has no such number"
 Verdict = Literal["holds", "fails", "not run", "not comparable", "restates the print"]
 
 
@@ -64,41 +59,55 @@ def judge_claims(
     claims: Sequence[Claim],
     catalogue: Mapping[str, PrintedTable],
     printed: PrintedNumbers,
-    ours: OurNumbers,
-    without_rows: Mapping[str, str] = {},
+    numbers: Iterable[Number],
 ) -> list[JudgedClaim]:
     """Judge all claims on the printed numbers and on ours.
 
-    `without_rows` states why CSVs in paper_tables/ lack rows, by name.
+    Args:
+        claims: Claims of the papers.
+        catalogue: Printed tables by name.
+        printed: Printed numbers.
+        numbers: Numbers of a run.
 
     Raises:
         UserError: The numbers or the formula of a claim are invalid; the message names the claim.
     """
     judged = []
+    # Of several numbers for one printed number, one counts.
+    ours = {
+        place: number
+        for number in sorted(numbers, key=lambda number: number.counts)
+        for place in number.printed_at
+    }
     for claim in claims:
-        numbers = claim.numbers.values()
+        selected = claim.numbers.values()
         try:
             # This comes first, since it rejects unknown tables.
             on_printed = judge_on_printed(claim, catalogue, printed)
-            sources = [catalogue[number.table].ours for number in numbers if number.measured]
+            of_ours = (
+                ours.get(Place(number.table, row, number.column))
+                for number in selected
+                if number.measured
+                for row, _ in select(number, catalogue, printed).values()
+            )
             judged.append(
                 JudgedClaim(
                     **claim.model_dump(
                         include={"id", "paper", "section", "says", "remark", "reading"}
                     ),
                     predicate=claim.in_words(),
-                    tables=sorted({number.table for number in numbers}),
-                    our_files=sorted({file for each in sources if each for file in each.files}),
+                    tables=sorted({number.table for number in selected}),
+                    our_files=sorted({name for each in of_ours if each for name in each.tables}),
                     models=sorted(
                         {
                             row[catalogue[number.table].keys.index("model")]
-                            for number in numbers
+                            for number in selected
                             if "model" in catalogue[number.table].keys
                             for row, _ in select(number, catalogue, printed).values()
                         }
                     ),
                     printed=on_printed,
-                    ours=judge_on_ours(claim, catalogue, printed, ours, without_rows),
+                    ours=judge_on_ours(claim, catalogue, printed, ours),
                 )
             )
         except ClaimError as error:
@@ -129,8 +138,7 @@ def judge_on_ours(
     claim: Claim,
     catalogue: Mapping[str, PrintedTable],
     printed: PrintedNumbers,
-    ours: OurNumbers,
-    without_rows: Mapping[str, str] = {},
+    ours: Mapping[Place, Number],
 ) -> Finding:
     """Judge a claim on our numbers; numbers that are not measured keep the printed value.
 
@@ -155,13 +163,13 @@ def judge_on_ours(
                 columns[name][label] = value
                 continue
             total += 1
-            cell = _our_cell(number, row, catalogue, ours, without_rows)
-            if cell.value is None:
-                lacking.append((" / ".join(row), cell.reason))
+            found = ours.get(Place(number.table, row, number.column))
+            if found is None or not found.shown:
+                lacking.append((" / ".join(row), found.reason if found else _NO_NUMBER))
                 continue
-            columns[name][label] = cell.value
-            if not cell.comparable:
-                obstacles.append(cell.reason)
+            columns[name][label] = float(found.shown)
+            if found.verdict not in COMPARED:
+                obstacles.append(found.reason)
     if lacking:
         return Finding(verdict="not run", reason=_why_missing(lacking, total))
     try:
@@ -250,25 +258,6 @@ def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Findin
     return Finding(verdict="holds" if holds else "fails", found=summary)
 
 
-def _our_cell(
-    number: Selection,
-    row: tuple[str, ...],
-    catalogue: Mapping[str, PrintedTable],
-    ours: OurNumbers,
-    without_rows: Mapping[str, str],
-) -> ComparedCell:
-    source = catalogue[number.table].ours
-    if source is None:
-        return missing("nothing here computes this table")
-    if number.table not in ours:
-        return missing(f"this run made no {' or '.join(source.files)}.csv")
-    if cell := ours[number.table].get((row, number.column)):
-        return cell
-    usual = f"{' or '.join(source.files)}.csv has no such row"
-    reasons = (without_rows[file] for file in source.files if file in without_rows)
-    return missing(next(reasons, usual))
-
-
 def _why_missing(lacking: Sequence[tuple[str, str]], total: int) -> str:
     """Summarize the missing numbers in one line, by reason and with examples."""
     reasons = Counter(reason for _, reason in lacking)
@@ -278,3 +267,8 @@ def _why_missing(lacking: Sequence[tuple[str, str]], total: int) -> str:
         more = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
         parts.append(f"{reason} ({times}: {', '.join(rows[:2])}{more})")
     return f"{len(lacking)} of {total} numbers missing: {'; '.join(parts)}"
+
+
+def load_judged(path: str | Path) -> list[JudgedClaim]:
+    """Read the claims that `write_claims` wrote as JSON."""
+    return [JudgedClaim.model_validate(claim) for claim in read_json(path)["claims"]]

@@ -1,91 +1,16 @@
-"""Load the printed tables and match our numbers to their cells."""
+"""Select printed numbers for claims."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import TypeAdapter, model_validator
 
-from pieline.core.records import Frozen, Id, validated
-from pieline.core.yamls import read_mapping
+from pieline.core.records import Frozen, Id
 from pieline.reporting.printed import read_published
-from pieline.results.cells import ComparedCell
+from pieline.reporting.published import TEXT_NUMBERS, PrintedTable, Row
 from pieline.results.claims.formulas import ClaimError, Values
-
-TEXT_NUMBERS = "text_numbers"
-Kind = Literal["score", "count", "parameter"]
-Row = tuple[str, ...]
-"""Values of the key columns that identify a printed row."""
-Place = tuple[str, Row, str]
-"""Table, row and column of a printed number."""
-
-
-class OurTable(Frozen):
-    """Location in paper_tables/ of our numbers for a printed table.
-
-    If several rows match one printed row (such as several seeds or losses), the first row with a
-    number is used, and rows that match `prefer` come first.
-    """
-
-    files: list[str] = Field(
-        min_length=1, description="Names of the CSVs in paper_tables/, without extension."
-    )
-    rows: dict[str, str] = Field(
-        default={}, description="Column of the CSV by key, if the names differ."
-    )
-    metric: str = Field(default="metric", description="Column with the name of the metric.")
-    where: dict[str, str] = Field(default={}, description="Use only rows with these values.")
-    prefer: dict[str, str] = Field(
-        default={}, description="Rows with these values take precedence."
-    )
-
-
-class Repeated(Frozen):
-    """Place of a number that a column repeats: a table, and the row if its keys differ.
-
-    A row that is itself the place repeats nothing.
-    """
-
-    table: str = Field(description="Name in published/, without extension.")
-    row: dict[str, str] = Field(
-        default={}, description="Keys of the row that differ from those of the repeating row."
-    )
-    column: str = Field(default="", description="Column, if its name differs.")
-
-    def place(self, keys: Mapping[str, str], wanted: Sequence[str], column: str) -> Place:
-        """Return the place that a cell repeats, given the keys of its row.
-
-        Args:
-            keys: Keys of the repeating row and their values.
-            wanted: Keys of the table that is repeated.
-            column: Column of the repeating cell.
-        """
-        values = {**keys, **self.row}
-        return self.table, tuple(values[key] for key in wanted), self.column or column
-
-
-class PrintedTable(Frozen):
-    """Entry of published/tables.yaml for a file with printed numbers."""
-
-    paper: str | None = Field(description="Study name; None for all three papers.")
-    number: str = Field(description="Number in the paper.")
-    title: str
-    keys: list[str] = Field(min_length=1)
-    kind: Kind | None = Field(
-        default="score", description="Kind of its numbers; null if not counted."
-    )
-    kinds: dict[str, Kind | None] = Field(
-        default={}, description="Kinds of columns that differ from the table's kind."
-    )
-    repeats: dict[str, Repeated] = Field(
-        default={},
-        description="Numbers that another place prints, by column; each counts once, there.",
-    )
-    ours: OurTable | None = None
-    needs: dict[str, list[str]] = Field(
-        default={}, description="Requirements of numbers besides models, by name of our CSV."
-    )
 
 
 class Selection(Frozen):
@@ -124,21 +49,6 @@ class Selection(Frozen):
 PrintedNumbers = dict[str, dict[Row, dict[str, float]]]
 """Printed numbers by table, row (values of its keys) and column."""
 
-OurNumbers = dict[str, dict[tuple[Row, str], ComparedCell]]
-"""Our cells by printed table, then by row and printed column; tables without a CSV are omitted."""
-
-
-def load_catalogue(path: str | Path) -> dict[str, PrintedTable]:
-    """Read the printed tables, by file name, from published/tables.yaml.
-
-    Raises:
-        UserError: An entry is invalid; the message names the file, the table and the field.
-    """
-    return {
-        name: validated(PrintedTable, fields, where=f"{path}: {name}", hint="see the other tables")
-        for name, fields in read_mapping(path, hint="see the top of the file").items()
-    }
-
 
 def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> PrintedNumbers:
     """Read the CSVs of all printed tables."""
@@ -146,66 +56,6 @@ def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> P
         name: read_published(Path(folder) / f"{name}.csv", table.keys)
         for name, table in catalogue.items()
     }
-
-
-def match_cells(
-    cells: Iterable[ComparedCell],
-    catalogue: Mapping[str, PrintedTable],
-    printed: PrintedNumbers,
-    published_names: Mapping[str, str],
-) -> OurNumbers:
-    """Match our cells with the printed ones.
-
-    Args:
-        cells: Cells of all tables of a run.
-        catalogue: Printed tables by name.
-        printed: Printed numbers.
-        published_names: Printed model names, by name in models.yaml.
-    """
-    made: dict[str, list[ComparedCell]] = {}
-    for cell in cells:
-        made.setdefault(cell.table, []).append(cell)
-    ours: OurNumbers = {}
-    for name, table in catalogue.items():
-        source = table.ours
-        if source is None or not made.keys() & set(source.files):
-            continue
-        columns = {column for row in printed[name].values() for column in row}
-        metrics = {column: column for column in columns}
-        metrics |= {column.removesuffix("_pct"): column for column in columns}
-        of_table = [cell for file in source.files for cell in made.get(file, ())]
-        of_table.sort(key=lambda cell: not _has(cell, source.prefer))
-        found: dict[tuple[Row, str], ComparedCell] = {}
-        for cell in of_table:
-            if not _has(cell, source.where):
-                continue
-            column = metrics.get(cell.keys.get(source.metric, ""))
-            if name == TEXT_NUMBERS:
-                # The id alone identifies a number of the running text.
-                column = "value"
-            values = [cell.keys.get(source.rows.get(key, key)) for key in table.keys]
-            if column is None or None in values:
-                continue
-            named = tuple(
-                published_names.get(str(value), str(value)) if key == "model" else str(value)
-                for key, value in zip(table.keys, values, strict=True)
-            )
-            # If several models match one printed row, use the first one that has a number.
-            known = found.get((named, column))
-            if known is None or known.value is None:
-                found[named, column] = cell.model_copy(update={"reason": _reason(cell)})
-        ours[name] = found
-    return ours
-
-
-def _has(cell: ComparedCell, keys: Mapping[str, str]) -> bool:
-    return all(cell.keys.get(name) == value for name, value in keys.items())
-
-
-def _reason(cell: ComparedCell) -> str:
-    # Only cells with text have both values and no difference.
-    is_stated = cell.ours and cell.printed and not cell.difference
-    return f"stated, not measured: {cell.reason}" if is_stated else cell.reason
 
 
 def select(

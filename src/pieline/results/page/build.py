@@ -26,17 +26,17 @@ from pieline.reporting.evidence import (
 )
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import ModelDescription
-from pieline.results.cells import ComparedCell
+from pieline.reporting.numbers import STATES, Number, read_numbers
+from pieline.reporting.published import PrintedTable
 from pieline.results.claims.judgement import JudgedClaim
-from pieline.results.claims.tables import PrintedTable
 from pieline.results.numbers import (
-    STATES,
-    PrintedNumber,
     command_of,
+    counted,
     describe,
+    first_reason,
+    in_words,
     kinds_of,
     ranked,
-    read_numbers,
     summarize,
 )
 from pieline.results.run_results import RunResults, Shown, ShownStudy
@@ -61,22 +61,22 @@ class TableView:
         caption: Caption of the table, or its title with the reason why the table was not made.
         numbers: Numbers that the paper prints in this table.
         shown: Declaration of the table; None if the run did not make it.
-        cells: Cells of our CSV; empty if the run did not make the table.
+        cells: Numbers that our table shows; empty if the run did not make the table.
         command: Command that makes the table, in the papers' full grid if this run did not make it.
     """
 
     study: ShownStudy
     title: str
     caption: str
-    numbers: list[PrintedNumber]
+    numbers: list[Number]
     shown: Shown | None = None
-    cells: Sequence[ComparedCell] = ()
+    cells: Sequence[Number] = ()
     command: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether the table has cells but no number of ours."""
-        return bool(self.cells) and not any(cell.ours for cell in self.cells)
+        return bool(self.cells) and all(cell.ours is None for cell in self.cells)
 
     def layout(self, places: Mapping[str, int]) -> str:
         """Return the HTML in the paper's layout; numbers in `places` replace metric file paths."""
@@ -97,23 +97,24 @@ class TableView:
         )
 
     @property
-    def differing(self) -> list[PrintedNumber]:
+    def differing(self) -> list[Number]:
         """Numbers that were compared but not reproduced; not all of them are in the layout."""
         return _differing(self.numbers)
 
     @property
     def reasons(self) -> Counter[str]:
         """Reasons why the paper's numbers were not compared, with their counts."""
-        return ranked(number.reason for number in self.numbers if number.reason)
+        return ranked(filter(None, map(first_reason, self.numbers)))
 
     @property
     def needs(self) -> list[str]:
         """Requirements for comparing the numbers that were not compared, most frequent first."""
         return list(ranked(need for number in self.numbers for need in number.needs))
 
-    def cell_reasons(self, mark: str) -> Counter[str]:
-        """Return the reasons stated in cells, without the prefix `mark`, with their counts."""
-        return ranked(cell.reason.removeprefix(mark).strip() for cell in self.cells if cell.reason)
+    @property
+    def cell_reasons(self) -> Counter[str]:
+        """Reasons stated in cells, with their counts."""
+        return ranked(cell.reason for cell in self.cells if cell.reason)
 
 
 @dataclass(frozen=True)
@@ -121,25 +122,25 @@ class StudyView:
     """A study on the page: its printed numbers, and its tables in the paper's order."""
 
     study: ShownStudy
-    numbers: list[PrintedNumber]
+    numbers: list[Number]
     tables: list[TableView]
 
     @property
-    def differing(self) -> list[PrintedNumber]:
+    def differing(self) -> list[Number]:
         """Numbers that were compared but not reproduced."""
         return _differing(self.numbers)
 
-    def section_of(self, number: PrintedNumber) -> str:
+    def section_of(self, number: Number) -> str:
         """Return the HTML id of the section that lists a number."""
         return next(table.id for table in self.tables if number in table.numbers)
 
     @property
     def reasons(self) -> Counter[str]:
         """Reasons why numbers were not compared, with their counts."""
-        return ranked(number.reason for number in self.numbers if number.reason)
+        return ranked(filter(None, map(first_reason, self.numbers)))
 
 
-def _differing(numbers: Iterable[PrintedNumber]) -> list[PrintedNumber]:
+def _differing(numbers: Iterable[Number]) -> list[Number]:
     return [number for number in numbers if number.verdict == "not reproduced"]
 
 
@@ -158,6 +159,8 @@ def write_page(
     items: str | Path,
     template: str | Path,
     results: RunResults,
+    numbers: Sequence[Number],
+    claims: Sequence[JudgedClaim],
     catalogue: Mapping[str, PrintedTable],
     absent: Mapping[str, str],
     models: Sequence[ModelDescription],
@@ -171,43 +174,43 @@ def write_page(
         items: Folder for the detail files; its previous content is deleted.
         template: HTML template.
         results: What the run shows.
+        numbers: All numbers of the run.
+        claims: The papers' claims.
         catalogue: Printed tables by name.
         absent: Reasons why CSVs with printed numbers were not made, by name.
         models: Descriptions of the papers' and the run's models.
         depth: Number of documents shown per query.
-        other: Path of printed_numbers.csv of another run, to which the page links.
+        other: Path of numbers.csv of another run, to which the page links.
 
     Raises:
         UserError: A file behind the numbers has changed since they were computed.
     """
-    counted = results.numbers
-    cells_of: dict[str, list[ComparedCell]] = {}
-    for cell in results.cells:
-        cells_of.setdefault(cell.table, []).append(cell)
-    printed = catalogue if counted else {}
-    studies = [_study_view(study, results, cells_of, printed, absent) for study in results.studies]
+    of_papers = counted(numbers)
+    printed = catalogue if of_papers else {}
+    studies = [_study_view(study, results, numbers, printed, absent) for study in results.studies]
     tables = [table for study in studies for table in study.tables if table.shown]
-    study_of = {path: view.study for view in tables for cell in view.cells for path in cell.metrics}
+    study_of = {path: view.study for view in tables for cell in view.cells for path in cell.files}
     _write_items(Path(items), study_of, depth, results.options)
     folder = Path(path).parent
     render_html(
         template,
         path,
-        kind=_kind(results),
+        kind=_kind(results, numbers),
         mark=results.mark,
-        summary=summarize(counted),
-        archives=results.archives,
+        summary=summarize(numbers),
+        origins=sorted({number.origin for number in numbers} - {""}),
         other_runs=_other_runs(Path(template).parents[1], Path(path)),
         other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
-        scores=_scores_by_paper(read_numbers(other)) if other else {},
+        scores=_scores_by_paper(counted(read_numbers(other))) if other else {},
         describe=describe,
         kinds_of=kinds_of,
         states=STATES,
         studies=studies,
-        needs=_needs(counted, {model.published_as: model.label for model in reversed(models)}),
+        needs=_needs(of_papers, results.labels),
         papers=results.papers(),
-        claims=results.claims,
-        words=_search_terms(results.claims, models),
+        claims=claims,
+        words=_search_terms(claims, models),
+        in_words=lambda number: in_words(number, results.labels),
         labels=[model.label for model in models],
         table_names={view.shown.name for view in tables if view.shown},
         figures=[(study, shown) for study in results.studies for shown in study.figures],
@@ -239,21 +242,21 @@ def _other_runs(project: Path, page: Path) -> dict[str, tuple[str, str]]:
     }
 
 
-def _kind(results: RunResults) -> str:
+def _kind(results: RunResults, numbers: Sequence[Number]) -> str:
     """Return `mixed` (a released run with cells of sample data) or the data source."""
-    of_sample = any("sample data" in cell.reason for cell in results.cells)
+    of_sample = any("sample data" in number.reason for number in numbers)
     return "mixed" if of_sample and results.data == "released" else results.data
 
 
-def _scores_by_paper(numbers: Iterable[PrintedNumber]) -> dict[str, tuple[int, int]]:
+def _scores_by_paper(numbers: Iterable[Number]) -> dict[str, tuple[int, int]]:
     """Return the counts of reproduced and of printed scores, for papers with reproduced scores."""
     scores = [number for number in numbers if number.kind == "score"]
-    printed = Counter(number.paper for number in scores)
-    equal = Counter(number.paper for number in scores if number.verdict == "reproduced")
+    printed = Counter(number.study for number in scores)
+    equal = Counter(number.study for number in scores if number.verdict == "reproduced")
     return {paper: (count, printed[paper]) for paper, count in equal.items()}
 
 
-def _needs(numbers: Sequence[PrintedNumber], labels: Mapping[str | None, str]) -> list[Need]:
+def _needs(numbers: Sequence[Number], labels: Mapping[str, str]) -> list[Need]:
     """Return the requirements for comparing numbers, most frequent first."""
     counts = ranked(need for number in numbers for need in number.needs)
     return [
@@ -275,21 +278,22 @@ def _needs(numbers: Sequence[PrintedNumber], labels: Mapping[str | None, str]) -
 def _study_view(
     study: ShownStudy,
     results: RunResults,
-    cells_of: Mapping[str, Sequence[ComparedCell]],
+    every: Sequence[Number],
     catalogue: Mapping[str, PrintedTable],
     absent: Mapping[str, str],
 ) -> StudyView:
     """Return a study with its tables in the paper's order, including tables that were not made."""
-    numbers = [number for number in results.numbers if number.paper == study.name]
+    of_study = [number for number in every if number.study == study.name]
+    numbers = counted(of_study)
     printed = {
-        table.ours.files[0]: table
+        table.table: table
         for table in catalogue.values()
-        if table.ours and table.paper == study.name
+        if table.table and table.paper == study.name
     }
     missing = {file: table for file, table in printed.items() if file in absent}
 
-    def of(file: str) -> list[PrintedNumber]:
-        return [number for number in numbers if number.file == file]
+    def of(file: str) -> list[Number]:
+        return [number for number in numbers if number.tables[:1] == (file,)]
 
     def not_made(file: str) -> TableView:
         table = missing.pop(file)
@@ -304,13 +308,13 @@ def _study_view(
         order = list(printed)
         before = order[: order.index(shown.name)] if shown.name in order else []
         tables += [not_made(file) for file in before if file in missing]
-        cells = cells_of.get(shown.name, ())
+        cells = [number for number in of_study if shown.name in number.tables]
         command = command_of(shown.name, (), results.options)
         view = TableView(study, shown.title, shown.caption, of(shown.name), shown, cells, command)
         tables.append(view)
     tables += [not_made(file) for file in list(missing)]
     files = {*printed, *(shown.name for shown in study.tables)}
-    if rest := [number for number in numbers if number.file not in files]:
+    if rest := [number for number in numbers if not {*number.tables[:1]} & files]:
         tables.append(TableView(study, "Running text", "Numbers that only the text prints.", rest))
     return StudyView(study, numbers, tables)
 

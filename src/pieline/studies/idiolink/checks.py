@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.texts import text_key
+from pieline.languages.matching import same_pie
 from pieline.models.names import ModelKinds
 from pieline.studies.idiolink import files, models, paths, questions
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
@@ -105,7 +106,11 @@ def _check_own_data(study: Idiolink, where: str) -> None:
 
 
 def check_own_data(study: Idiolink) -> None:
-    """Validate the user's own data; each sentence must occur in only one split.
+    """Validate the user's own data.
+
+    Each sentence must occur in only one split. Two PIEs of a split must not be the same except for
+    articles, pronouns or inflection, because the documents of one would not be relevant for the
+    other. The job that reads the data does not check this, so that it does not depend on languages.
 
     Raises:
         UserError: The data are invalid.
@@ -114,9 +119,11 @@ def check_own_data(study: Idiolink) -> None:
     if not (folder := study.project.own_data) or study.settings.dataset == "constructed":
         return
     seen: dict[str, str] = {}
+    pies: dict[str, dict[str, Document]] = {}
     for split, name in product(models.splits(study, "released_format"), models.TEXT_FILES):
         path = Path(folder, "idiolink", split, f"{name}.json")
         for text in read_texts(path, Document):
+            _check_pie(text, pies.setdefault(split, {}), path)
             other = seen.setdefault(text_key(text.sentence), split)
             if other != split:
                 raise UserError(
@@ -124,6 +131,20 @@ def check_own_data(study: Idiolink) -> None:
                     where=f"{path}: {text.id}",
                     hint="remove it from one of the splits",
                 )
+
+
+def _check_pie(text: Document, first: dict[str, Document], path: Path) -> None:
+    """Compare the PIE of a text with the others of its split, which are in `first`."""
+    if text.pie in first:
+        return
+    for pie, other in first.items():
+        if same_pie(text.pie, pie, language="english"):
+            raise UserError(
+                f"idiom {text.pie!r} is {pie!r} in {other.id}",
+                where=f"{path}: {text.id}",
+                hint="use the same form of an idiom in all records",
+            )
+    first[text.pie] = text
 
 
 def check_archives(study: Idiolink, where: str) -> None:

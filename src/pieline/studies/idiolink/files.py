@@ -94,7 +94,7 @@ def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> str | No
     pair of values for both query modes. Other compositions use the same values if configured,
     or if there is no validation split.
     """
-    if not isinstance(study.project.entry(model), Bm25Entry):
+    if not isinstance(models.entry(study, model), Bm25Entry):
         return None
     composition = index.partition("-")[2]
     apart = study.settings.bm25.tuning == "per_mode_and_composition"
@@ -113,10 +113,8 @@ def weights(study: Idiolink, model: str, seed: str) -> str | None:
 
     They are fine-tuned or unpacked.
     """
-    if "+" in model:
-        base, train_mode, loss = model.split("+")
-        wildcards = {"model": base, "train_mode": train_mode, "loss": loss, "seed": seed}
-        return paths.WEIGHTS_DIGESTS.format(**wildcards)
+    if training := paths.training_of(model):
+        return paths.WEIGHTS_DIGESTS.format(**training._asdict(), seed=seed)
     return study.project.unpacked_weights(model)
 
 
@@ -153,6 +151,11 @@ def candidates(study: Idiolink) -> str | None:
     name = raw_name(paths.CANDIDATES)
     is_available = not study.project.is_sample and study.project.is_available(name)
     return paths.CANDIDATES if is_available else None
+
+
+def counted_candidates(study: Idiolink, origin: str) -> str | None:
+    """Return the path of the list of candidate PIEs to count next to an origin's texts, if any."""
+    return candidates(study) if origin == "released_format" else None
 
 
 def compared_indexes(study: Idiolink) -> list[str]:
@@ -215,12 +218,12 @@ def raw_files(study: Idiolink) -> list[str]:
     if not has_texts(study):
         return []
     files = checked_files(study, "released_format")
+    if listed := candidates(study):
+        files.append(listed)
     if inputs.tuned_bases(study) and tuples_source(study) == "released":
         files.append(RELEASED_TUPLES)
     if models.constructs(study):
         files.append(magpie(study))
-        if listed := candidates(study):
-            files.append(listed)
         files += [*compared_indexes(study), *split_source_indexes(study)]
     return files
 

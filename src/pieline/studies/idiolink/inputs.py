@@ -1,19 +1,46 @@
 """What the tables and figures of IdioLink read in a configuration."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from pieline.reporting.displays import ConfiguredStudy
-from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.inputs import DisplayInputs, PlannedRun
+from pieline.reporting.published import RELEASED_RUN
 from pieline.studies.idiolink import paths
 
+Run = Any
+"""A `pieline.plan.Run`, whose module is not imported because jobs import this one."""
 OWN_RANKERS = ("reranker", "late_interaction")
 """Kinds of ranking models that the paper does not evaluate."""
+NO_SPAN_VECTOR = "token vectors are not available"
+"""Reason for skipping the span modes of an API embedder."""
+PAIRS_OF_TEXTS = "a reranker scores pairs of whole texts"
+"""Reason for skipping the span modes of a reranker."""
+
+NO_RUN = "no such run"
+"""Why external predictions lack a query mode."""
 
 
 def skipped(study: ConfiguredStudy) -> dict[str, str]:
     """Return the reasons for skipping models, by model."""
     lacking = {run.base: run.lacks for run in study.plan if run.lacks}
     return {**study.settings.leave_out, **lacking}
+
+
+def skipped_modes(study: ConfiguredStudy, model: str) -> dict[str, str]:
+    """Return the reasons for skipping query modes of a model, by mode."""
+    entry, modes = study.project.entry(model), study.settings.query_modes
+    if entry.kind == "predictions":
+        made = {run.where["query_mode"] for run in study.plan.select(model=model)}
+        return {mode: NO_RUN for mode in modes if mode not in made}
+    if entry.kind == "reranker":
+        reason = PAIRS_OF_TEXTS
+    elif entry.kind == "embedder" and entry.source == "api":
+        reason = NO_SPAN_VECTOR
+    else:
+        return {}
+    return {mode: reason for mode in modes if mode.endswith("span")}
 
 
 def ranked(study: ConfiguredStudy) -> list[str]:
@@ -28,67 +55,71 @@ def tuned_bases(study: ConfiguredStudy) -> list[str]:
     return [name for name in study.settings.finetuning.models if name not in without]
 
 
-def models_of_kinds(study: ConfiguredStudy, *kinds: str) -> list[str]:
-    """Return the zero-shot models of these kinds."""
-    return [name for name in ranked(study) if study.project.registry[name].kind in kinds]
+def of_kinds(study: ConfiguredStudy, names: Iterable[str], *kinds: str) -> list[str]:
+    """Return the models of these kinds."""
+    return [name for name in names if study.project.registry[name].kind in kinds]
 
 
-def zero_shot(study: ConfiguredStudy, composition: str, names: Collection[str]) -> list[str]:
-    """Return the metric files of zero-shot runs of these models on an index composition."""
-    found: list[str] = study.plan.metrics(index=paths.index_of(composition), model=names)
-    return found
+def zero_shot(
+    study: ConfiguredStudy, names: Collection[str], *compositions: str, made: bool = True
+) -> list[Run]:
+    """Return the zero-shot runs of models on index compositions; by default, on the whole index.
+
+    Args:
+        study: The study.
+        names: Names of models.
+        compositions: Compositions of the index.
+        made: Whether to omit the runs that cannot be made.
+    """
+    indexes = [paths.index_of(composition) for composition in compositions or ["full"]]
+    runs = [run for index in indexes for run in study.plan.select(index=index, model=names)]
+    return [run for run in runs if not (made and run.lacks)]
 
 
-def of_ranked(study: ConfiguredStudy) -> list[str]:
-    """Return the metric files of all zero-shot runs on the whole index."""
-    return zero_shot(study, "full", ranked(study))
-
-
-def of_compositions(study: ConfiguredStudy) -> list[str]:
-    """Return the metric files of the zero-shot runs on all configured index compositions."""
-    names = ranked(study)
-    return [path for each in study.settings.compositions for path in zero_shot(study, each, names)]
-
-
-def tuned_metrics(study: ConfiguredStudy) -> list[str]:
-    """Return the metric files of the fine-tuned models' runs."""
-    return [run.metrics for run in study.plan.made() if run.model != run.base]
-
-
-def others(study: ConfiguredStudy, pattern: str) -> list[str]:
-    """Return the other metric files of the runs on the whole index, by their path pattern."""
-    made = (pattern.format(**run.where) for run in study.plan.made(index="test"))
-    return [path for path in dict.fromkeys(made) if path in study.plan.others]
+def tuned(study: ConfiguredStudy) -> list[Run]:
+    """Return the runs of the fine-tuned models, including those that cannot be made."""
+    return [run for run in study.plan if run.model != run.base]
 
 
 def shown(
-    study: ConfiguredStudy, metrics: Iterable[str], models: Iterable[str] = ()
+    study: ConfiguredStudy, runs: Iterable[Run], models: Iterable[str] = ()
 ) -> DisplayInputs | None:
-    """Return inputs with these metric files and models; None without metric files."""
-    metrics = tuple(metrics)
-    if not metrics:
-        return None
-    return DisplayInputs(metrics=metrics, models=study.describe_models(models))
+    """Return inputs with these runs and models; None without metric files."""
+    inputs = study.display_inputs(runs, models=models)
+    return inputs if inputs.metrics else None
 
 
-def with_paper(
-    study: ConfiguredStudy,
-    metrics: Iterable[str],
-    models: Iterable[str],
-    configured: Iterable[str],
+def others(study: ConfiguredStudy, pattern: str) -> list[Run]:
+    """Return the runs on the whole index that have other metric files, with these files.
+
+    Of the runs that share such a file, the last one is returned.
+    """
+    made = {pattern.format(**run.where): run for run in study.plan.made(index="test")}
+    return [replace(run, metrics=path) for path, run in made.items() if path in study.plan.others]
+
+
+def with_skipped_modes(
+    study: ConfiguredStudy, inputs: DisplayInputs, names: Iterable[str]
 ) -> DisplayInputs:
-    """Return inputs with the paper's embedders and the user's skipped models as absent ones."""
-    given = study.display_inputs(metrics, models, "embedder", configured=configured)
-    registry = study.project.registry
-    own = [name for name in skipped(study) if registry[name].published_as is None]
-    return given.model_copy(update={"absent": (*given.absent, *study.describe_models(own))})
+    """Return inputs that also have the runs of query modes that models do not support."""
+    without = skipped(study)
+    planned = [
+        PlannedRun(
+            keys=paths.keys_of("test", name, mode, 0),
+            metrics="",
+            not_run=without.get(name, reason),
+        )
+        for name in names
+        for mode, reason in skipped_modes(study, name).items()
+    ]
+    return inputs.model_copy(update={"runs": (*inputs.runs, *planned)})
 
 
-def released_run(study: ConfiguredStudy) -> dict[str, str]:
+def released_run(study: ConfiguredStudy) -> Mapping[str, str]:
     """Return the file of the authors' released run; empty for other data, which it lacks."""
     if study.project.data != "released":
         return {}
-    return {"released": study.project.here("published/idiolink_released_run.csv")}
+    return {RELEASED_RUN: study.project.here(f"published/{RELEASED_RUN}.csv")}
 
 
 def data_checks(study: ConfiguredStudy) -> DisplayInputs | None:
@@ -96,13 +127,12 @@ def data_checks(study: ConfiguredStudy) -> DisplayInputs | None:
     if study.settings.dataset == "archived":
         return None
     origin = "constructed" if study.settings.construction.enabled else "released_format"
-    return DisplayInputs(metrics=(paths.CHECKS.format(origin=origin),))
+    return study.display_inputs(others=[paths.CHECKS.format(origin=origin)])
 
 
 def construction(study: ConfiguredStudy) -> DisplayInputs | None:
     """Return inputs with the statistics of the construction, if it is enabled."""
     if not study.settings.construction.enabled:
         return None
-    return DisplayInputs(
-        metrics=(paths.CONSTRUCTION_METRICS,), files={"filter_report": paths.FILTER_REPORT}
-    )
+    inputs = study.display_inputs(others=[paths.CONSTRUCTION_METRICS])
+    return inputs.with_files(filter_report=paths.FILTER_REPORT)

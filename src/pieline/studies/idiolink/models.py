@@ -9,7 +9,9 @@ from pieline.core.files import canonical_json
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.rankers import RerankerEntry
+from pieline.models.registry import AnyEntry
 from pieline.project import alternatives
+from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.inputs import OWN_RANKERS, ranked, tuned_bases
 from pieline.studies.idiolink.originals import domains
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
@@ -64,6 +66,11 @@ def ranker_constraint(study: Idiolink) -> str:
     return f"{embedder_constraint(study)}|{alternatives(api_embedders(study))}|{others}"
 
 
+def entry(study: Idiolink, model: str) -> AnyEntry:
+    """Return the entry of a model; for a fine-tuned model, that of its base model."""
+    return study.project.entry(paths.base_of(model))
+
+
 def all_models(study: Idiolink) -> list[str]:
     """Return the models for ranking, fine-tuning and, if enabled, construction."""
     zero_shot = ranked(study)
@@ -106,13 +113,13 @@ def embedder(study: Idiolink, model: str) -> EmbedderEntry:
     Raises:
         UserError: The model is not an embedder.
     """
-    entry = study.project.entry(model)
-    if not isinstance(entry, EmbedderEntry):
+    found = entry(study, model)
+    if not isinstance(found, EmbedderEntry):
         raise UserError(
-            f"{model!r} is of kind {entry.kind!r}, not an embedder", hint="use an embedder"
+            f"{model!r} is of kind {found.kind!r}, not an embedder", hint="use an embedder"
         )
-    device = study.settings.device or entry.device
-    return entry.with_inputs(study.settings.inputs).model_copy(update={"device": device})
+    device = study.settings.device or found.device
+    return found.with_inputs(study.settings.inputs).model_copy(update={"device": device})
 
 
 def embedder_spec(study: Idiolink, model: str) -> str:

@@ -1,12 +1,15 @@
 """Path patterns of IdioLink's files, used by its rules and modules.
 
 An index is named after its split (`test`), with a suffix if it excludes usages (`test-lit_idiom`).
+A fine-tuned model is named after its base model, training mode and loss (`sbert+span+paper`).
 """
+
+from typing import NamedTuple
 
 from pieline.core.sidecars import LIST_ENDING
 
 RELEASED_TUPLES = "results/raw/idiolink/{split}/triplets_{split}_full.jsonl"
-"""Mined tuples for the sentence modes; those for the span modes are not public."""
+"""Mined tuples of all training modes; the public span files have the same texts."""
 CANDIDATES = "results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv"
 
 EXCLUSIONS = "results/originals/idiolink/exclusions.tsv"
@@ -57,6 +60,40 @@ def scoring_files(index: str) -> dict[str, str]:
     """Return the paths of the dataset files for scoring, which contain no texts, by name."""
     folder = f"results/datasets/idiolink/{index}"
     return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}
+
+
+class Training(NamedTuple):
+    """Base model, training mode and loss of a fine-tuned model; `str()` returns its name."""
+
+    model: str
+    train_mode: str
+    loss: str
+
+    def __str__(self) -> str:
+        return "+".join(self)
+
+
+def training_of(model: str) -> Training | None:
+    """Return the training of a fine-tuned model, by its name; None for other models."""
+    parts = model.split("+")
+    return Training(*parts) if len(parts) > 1 else None
+
+
+def base_of(model: str) -> str:
+    """Return the name in models.yaml of a model, which may be fine-tuned."""
+    training = training_of(model)
+    return training.model if training else model
+
+
+def keys_of(index: str, model: str, query_mode: str, seed: int | str) -> dict[str, str]:
+    """Return the keys of a run in the frame of numbers; only fine-tuned models have a seed."""
+    keys = {
+        "model": base_of(model),
+        "query_mode": query_mode,
+        "composition": index.partition("-")[2] or "full",
+    }
+    training = training_of(model)
+    return {**training._asdict(), **keys, "seed": str(seed)} if training else keys
 
 
 def index_of(composition: str) -> str:

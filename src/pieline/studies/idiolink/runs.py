@@ -15,10 +15,6 @@ from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.settings import FineTuning
 from pieline.studies.idiolink.training.settings import TrainingSettings, evaluated_modes
 
-NO_SPAN_VECTOR = "token vectors are not available"
-"""Reason for skipping the span modes of an API embedder."""
-PAIRS_OF_TEXTS = "a reranker scores pairs of whole texts"
-"""Reason for skipping the span modes of a reranker."""
 ONE_MODE_PER_JOB = (Bm25Entry, RerankerEntry, ApiEmbedderEntry)
 """Entries of the models of which a job ranks in one query mode; others rank in all modes."""
 
@@ -30,12 +26,12 @@ def configured_runs(study: Idiolink) -> Iterator[Run]:
 
     def run(index: str, model: str, query_mode: str, seed: int) -> Run:
         where = {"index": index, "model": model, "query_mode": query_mode, "seed": str(seed)}
-        entry, predictions = study.project.entry(model), paths.RUN.format(**where)
+        entry, predictions = models.entry(study, model), paths.RUN.format(**where)
         data = paths.dataset(index) if files.has_texts(study) else paths.scoring_files(index)
         return Run(
             study=study.name,
             model=model,
-            key=model,
+            keys=paths.keys_of(index, model, query_mode, seed),
             kind=entry.kind,
             where=where,
             predictions=predictions,
@@ -58,10 +54,10 @@ def configured_runs(study: Idiolink) -> Iterator[Run]:
 
 
 def tuned_models(study: Idiolink) -> list[str]:
-    """Return the names of the fine-tuned models, in the form base+training mode+loss."""
+    """Return the names of the fine-tuned models."""
     tuning = study.settings.finetuning
     return [
-        f"{model}+{mode}+{loss}"
+        str(paths.Training(model, mode, loss))
         for model in tuning.models
         for mode in tuning.train_modes
         for loss in tuning.losses
@@ -75,23 +71,19 @@ def modes_of(study: Idiolink, model: str) -> list[str]:
     skips the instruction modes. Rerankers, which score pairs of texts, and API embedders, which
     return one vector per text, skip the span modes.
     """
-    if "+" in model:
-        return evaluated_modes(model.split("+")[1])
+    if training := paths.training_of(model):
+        return evaluated_modes(training.train_mode)
     if external_runs := study.prediction_files(model):
         settings = {one.setting for one in external_runs}
         return [mode for mode in study.settings.query_modes if mode in settings]
     instructed = not isinstance(study.project.entry(model), Bm25Entry)
+    skipped = inputs.skipped_modes(study, model)
     return [
         mode
         for mode in study.settings.query_modes
         if instructed or not mode.startswith("instruction")
-        if has_token_vectors(study, model) or not mode.endswith("span")
+        if mode not in skipped
     ]
-
-
-def has_token_vectors(study: Idiolink, model: str) -> bool:
-    """Return whether a model supports span modes; API embedders and rerankers do not."""
-    return not isinstance(study.project.entry(model), ApiEmbedderEntry | RerankerEntry)
 
 
 def lacks(study: Idiolink, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
@@ -162,13 +154,14 @@ def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
     """Return the conditions of a model's runs, excluding the conditions of the data."""
     settings = study.settings
     conditions = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
-    if study.prediction_files(model):
+    base, training = paths.base_of(model), paths.training_of(model)
+    if study.prediction_files(base):
         return study.external_conditions(**conditions)
     reasons = [
-        *study.project.changed_entry(model),
+        *study.project.changed_entry(base),
         *deviations(settings, ignored=set(type(settings).model_fields) - {"top_k"}),
     ]
-    entry = study.project.entry(model)
+    entry = models.entry(study, model)
     if isinstance(entry, EmbedderEntry):
         entry = models.embedder(study, model)
         conditions |= {"inputs": settings.inputs}
@@ -177,11 +170,10 @@ def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
         points = models.bm25_points(study)
         conditions |= points.model_dump(exclude={"tuning"})
         reasons += deviations(points, ignored={"tuning"})
-    if "+" in model:
-        base, train_mode, loss = model.split("+")
-        training = models.training(study, base, train_mode, loss, seed="0")
-        conditions |= training.model_dump(exclude={"seed"}) | {"tuples": files.tuples_source(study)}
-        reasons += _training_deviations(base, training)
+    if training:
+        trained = models.training(study, *training, seed="0")
+        conditions |= trained.model_dump(exclude={"seed"}) | {"tuples": files.tuples_source(study)}
+        reasons += _training_deviations(base, trained)
     weights = json.loads(entry.execution_spec())
     if isinstance(entry, RerankerEntry):
         first = _conditions(study, entry.first_stage)
@@ -224,21 +216,6 @@ def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
     if training.batch_size != batch_size:
         return [*reasons, f"batch size {training.batch_size}, the paper {batch_size}"]
     return list(reasons)
-
-
-def left_out(study: Idiolink) -> dict[str, str]:
-    """Return the reasons for skipping models and modes, by model or `model/mode`."""
-    entry = study.project.entry
-    without = {
-        f"{model}/{mode}": PAIRS_OF_TEXTS
-        if isinstance(entry(model), RerankerEntry)
-        else NO_SPAN_VECTOR
-        for model in inputs.ranked(study)
-        if not has_token_vectors(study, model)
-        for mode in study.settings.query_modes
-        if mode.endswith("span")
-    }
-    return inputs.skipped(study) | without
 
 
 def tested_runs(study: Idiolink, model: str, seed: str) -> list[str]:

@@ -64,8 +64,8 @@ class FineTuning(Hyperparameters):
     tuples: Literal["sampled", "released", "released_where_available"] = Field(
         default="sampled",
         description="Training tuples: sampled with the seed (section 4.3), or the released mined"
-        " tuples, which are only available from a mirror folder. 'released_where_available' falls"
-        " back to sampled tuples, which the table notes.",
+        " tuples. 'released_where_available' falls back to sampled tuples if the mirror folder"
+        " lacks the mined ones, which the table notes.",
     )
     seeds: list[Seed] = Field(
         default=[42, 43, 44], min_length=1, description="Seeds; each trains a model of its own."

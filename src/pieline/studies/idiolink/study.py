@@ -69,7 +69,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     lacks = runs.lacks
     other_metrics = runs.other_metrics
     conditions_by_pattern = runs.conditions_by_pattern
-    left_out = runs.left_out
     models = all_models
     archived_models = archived_models
     llm_tasks = tasks.llm_tasks
@@ -82,6 +81,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     def items(self) -> Items:
         """Return the specification of the item rows, one per query and run."""
-        metrics = self.plan.metrics()
-        names = dict.fromkeys([*inputs.ranked(self), *inputs.tuned_bases(self)])
-        return self.items_of(metrics, names, map(query_scores_file, metrics))
+        made = self.plan.made()
+        names = [*inputs.ranked(self), *inputs.tuned_bases(self)]
+        return self.items_of(made, names, (query_scores_file(run.metrics) for run in made))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from pieline.core.files import write_json
+from pieline.core.measures import Measure
 from pieline.core.records import save_jsonl
 from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.studies.idiots.records import IdiotsSentence
@@ -27,6 +28,15 @@ class IdiotsManifest(Verification):
     distractors: int
     distractors_by_kind: dict[str, int]
     pies: int
+
+
+COUNTS = (
+    Measure[IdiotsManifest]("idioms", lambda manifest: manifest.pies, decimals=0),
+    Measure[IdiotsManifest]("sentences", lambda manifest: manifest.sentences, decimals=0),
+    Measure[IdiotsManifest]("idiomatic", lambda manifest: manifest.idiomatic, decimals=0),
+    Measure[IdiotsManifest]("distractors", lambda manifest: manifest.distractors, decimals=0),
+)
+"""Counts of section 3."""
 
 
 def save_dataset(

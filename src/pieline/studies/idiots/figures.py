@@ -46,7 +46,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
         fontsize=SMALLEST,
         color=GREY,
     )
-    names = run_labels([run_of(item) for item in metrics], inputs.models)
+    names = run_labels([tuple(run_of(item).values()) for item in metrics], inputs.models)
     for number, (label, item) in enumerate(zip(names, metrics, strict=True)):
         recall, specificity = item.recall, item.specificity
         if recall.value is None or specificity.value is None:
@@ -63,7 +63,9 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
             capsize=2,
             label=label,
         )
-    for mark, ((name,), row) in zip("sD^vP*X", inputs.printed("model").items(), strict=False):
+    for mark, ((name,), row) in zip(
+        "sD^vP*X", inputs.printed("idiots_table1", "model").items(), strict=False
+    ):
         axis.plot(
             row["specificity"],
             row["recall"],
@@ -94,7 +96,7 @@ RECALL_SPECIFICITY = Figure(
     "Recall against specificity of each run.",
     recall_against_specificity,
     all_runs,
-    printed="idiots_table1",
+    printed=("idiots_table1",),
 )
 
 

@@ -17,9 +17,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pieline.core.errors import UserError, pluralize
 from pieline.core.external import ExternalRow, align_rows, read_rows
 from pieline.core.records import load_jsonl, save_jsonl
+from pieline.core.texts import fits_better
 from pieline.languages.denial import (
     denies_idioms,
     is_conjunction,
+    is_decision,
     is_none_answer,
     is_retracted,
     parse_boolean,
@@ -213,6 +215,7 @@ def read_detection(
             explanation denies an idiom. The paper reads true/false alone.
     """
     decides = str(record.model_fields["has_idiom"].alias)
+    answer = _with_known_key(answer, record, decides)
     parsed = parse_object(answer, record)
     if parsed.value is None:
         return parsed
@@ -239,6 +242,29 @@ def read_detection(
     elif is_retracted(text[last.end :], [idiom] if yes else []):
         reason = "the text after the answer takes it back"
     return Parsed(Outcome.UNPARSEABLE, reason=reason) if reason else parsed
+
+
+def _with_known_key(answer: Answer, record: type[DetectionAnswer], decides: str) -> Answer:
+    """Return the answer with the key `decides` instead of another key that can only mean it.
+
+    This applies if there is one such key ("has_idiom", "is_idiomatic") with a true/false.
+    """
+    text = answer.text or ""
+    fields = {str(field.alias or name) for name, field in record.model_fields.items()}
+    keys = {
+        key
+        for key in _TRUE_OR_FALSE.findall(text)
+        if key not in fields
+        and (_letters(key) == _letters(decides) or (record is DetectionAnswer and is_decision(key)))
+    }
+    if f'"{decides}"' in text or len(keys) != 1:
+        return answer
+    text = text.replace(f'"{keys.pop()}"', f'"{decides}"')
+    return answer.model_copy(update={"text": text})
+
+
+def _letters(key: str) -> str:
+    return re.sub(r"[\W_]", "", key).casefold()
 
 
 def _verdicts(value: Any, decides: str) -> set[str]:
@@ -271,6 +297,11 @@ def read_prediction(
     )
 
 
+_TRUE_OR_FALSE = re.compile(
+    r'"([^"\\\n]+)"\s*:\s*(?:true|false|"(?:yes|no|true|false)")', re.IGNORECASE
+)
+"""A key with a true/false, in JSON."""
+
 EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
 """Validator that converts empty cells of a table to null."""
 
@@ -300,7 +331,8 @@ def read_predictions(
     Raises:
         UserError: Ids are missing or unknown, a row is invalid, all rows lack an answer, idioms are
             named although no answer is yes, an answer is yes but names "none", many noes name an
-            idiom and many yeses none, or many rows name idioms of other sentences.
+            idiom and many yeses none, many rows name idioms of other sentences, or the answers fit
+            the next or previous sentences better.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
@@ -316,6 +348,7 @@ def read_predictions(
     _check_agreement(rows, path)
     predictions = [_to_prediction(row, f"{path}:{line}") for line, row in rows]
     _check_idioms([f"{path}:{line}" for line, _ in rows], predictions, sentences)
+    _check_order([row.has_idiom for _, row in rows], sentences, path)
     return predictions
 
 
@@ -340,6 +373,24 @@ def _check_agreement(rows: Sequence[tuple[int, ForeignDetection]], path: str | P
             where=f"{path}:{named[0]}",
             hint="check that both columns belong together, and that true means an idiom",
         )
+
+
+def _check_order(
+    answers: Sequence[bool | None], sentences: Sequence[IdiotsSentence], path: str | Path
+) -> None:
+    """Raise a `UserError` if the answers fit the next or previous sentences clearly better."""
+    labels = [sentence.is_idiomatic for sentence in sentences]
+    fits = [answer == label for answer, label in zip(answers, labels, strict=True)]
+    for other, distance in (("next", 1), ("previous", -1)):
+        moved = [*labels[distance:], *labels[:distance]]
+        shifted = [answer == label for answer, label in zip(answers, moved, strict=True)]
+        if fits_better(shifted, fits):
+            raise UserError(
+                f"the answers fit the {other} sentences: {sum(shifted)} of {len(fits)} are correct"
+                f" for them, but only {sum(fits)} for their own",
+                where=path,
+                hint="check the ids",
+            )
 
 
 def _check_idioms(

@@ -14,6 +14,7 @@ from pieline.core.tables import read_table
 from pieline.core.texts import check_texts, quote_both, refuse_above, text_key
 from pieline.languages.identification import check_language
 from pieline.languages.matching import contains_pie, matches_pie
+from pieline.languages.near_duplicates import warn_of_near_duplicates
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
 from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
@@ -186,6 +187,8 @@ def _check_rows(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
     translations = (sentence.translation for sentence in sentences)
     check_texts([*zip(places, translations, strict=True)], repeated=False)
     check_language([*zip(places, (sentence.sentence for sentence in sentences), strict=True)])
+    kinds = [(one.id, one.sentence, (one.pie_id, one.is_idiomatic)) for one in sentences]
+    warn_of_near_duplicates(kinds, path)
 
 
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:

@@ -30,7 +30,7 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
             yield Run(
                 study=study.name,
                 model=model,
-                key="/".join(where.values()),
+                keys=where,
                 kind=kind,
                 where=where,
                 predictions=predictions,

@@ -39,4 +39,4 @@ class IdiotsStudy(Study[IdiotsSettings]):
         made = self.plan.made()
         behind = [*(run.predictions for run in made), *([paths.SENTENCES] if made else [])]
         reviewed = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
-        return self.items_of(self.plan.metrics(), self.settings.models, behind, **reviewed)
+        return self.items_of(self.plan.runs, self.settings.models, behind, **reviewed)

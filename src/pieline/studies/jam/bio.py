@@ -40,12 +40,18 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
     return spans
 
 
-def valid_tags(tags: Sequence[Tag]) -> list[Tag]:
-    """Return valid BIO tags: an I tag at the start or after O becomes a B, as in seqeval."""
-    return [
-        BEGIN if tag == INSIDE and previous == OUTSIDE else tag
-        for previous, tag in pairwise([OUTSIDE, *tags])
-    ]
+def valid_tags(tags: Sequence[Tag], *, drop_unbegun: bool = False) -> list[Tag]:
+    """Return valid BIO tags.
+
+    An I tag at the start or after O becomes a B, as in seqeval. With `drop_unbegun`, it and the I
+    tags after it become O instead, as in ID10M-JAM's released code.
+    """
+    unbegun = OUTSIDE if drop_unbegun else BEGIN
+    valid: list[Tag] = []
+    for tag in tags:
+        begun = bool(valid) and valid[-1] != OUTSIDE
+        valid.append(unbegun if tag == INSIDE and not begun else tag)
+    return valid
 
 
 def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:

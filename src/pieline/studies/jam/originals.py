@@ -21,6 +21,7 @@ from pieline.core.records import Id, Record, check_unique_ids, explain, validate
 from pieline.core.tables import read_table
 from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie, shortest_match
+from pieline.languages.near_duplicates import warn_of_near_duplicates
 from pieline.languages.registry import get_language, language_codes
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import Tag, spans_of
@@ -190,6 +191,8 @@ def apply_decisions(
             where=where,
             hint="tag idioms in the test file, or keep sentences in the decisions",
         )
+    kinds = [(one.id, one.sentence, one.is_figurative) for one in originals]
+    warn_of_near_duplicates(kinds, raw)
     return originals
 
 

@@ -41,7 +41,7 @@ def configured_runs(study: Jam) -> Iterator[Run]:
         yield Run(
             study=study.name,
             model=model,
-            key=f"{model}/{setting}/{language}/{seed}",
+            keys=where,
             kind=kind,
             where=where,
             predictions=predictions,
@@ -59,7 +59,7 @@ def configured_runs(study: Jam) -> Iterator[Run]:
     yield Run(
         study=study.name,
         model=neutral.model,
-        key=neutral.model,
+        keys={name: where[name] for name in ("model", "setting", "language")},
         kind=kind,
         where=where,
         predictions=paths.NEUTRAL_PREDICTIONS.format(**where),

@@ -241,8 +241,8 @@ class JamSettings(Settings):
     confusion_votes: Literal["as_predicted", "strict_majority"] = Field(
         default="as_predicted",
         description="Predictions counted in Table 6. 'as_predicted': those of the other tables;"
-        " 'strict_majority': the idioms that more than half of all answers name in the same words,"
-        " unreadable answers included, as in the released code.",
+        " 'strict_majority': the idioms that are named more often than half the number of answers,"
+        " in the same words, unreadable answers included, as in the released code.",
     )
     bootstrap_resamples: PositiveInt = Field(
         default=2000, description="Number of bootstrap resamples, for intervals."

@@ -94,7 +94,7 @@ class JamStudy(Jam):
         """Return the specification of the items, one per sentence and run."""
         made = self.plan.made(experiment="")
         behind = (path for run in made for path in run.behind)
-        return self.items_of([run.metrics for run in made], self.settings.models, behind)
+        return self.items_of(made, self.settings.models, behind)
 
 
 def _listed(languages: Iterable[str]) -> str:

@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
+from pieline.core.measures import Measure, share
 from pieline.core.records import Record
 from pieline.studies.idiolink.datasets.loose import FILE_NAMES
 from pieline.studies.idiolink.metrics.agreement import Agreement, agreement
@@ -76,6 +78,55 @@ class ConstructionMetrics(MetricRecord):
     gold_texts: int
     generation: dict[str, GenerationReport]
     validator: str
+
+
+UNJUDGED = "not yet reviewed by humans"
+"""Why a number of the construction is missing."""
+Getter = Callable[[ConstructionMetrics], float | None]
+
+
+def _count(name: str, value: Getter) -> Measure[ConstructionMetrics]:
+    return Measure(name, value, decimals=0, unknown=UNJUDGED)
+
+
+def _share(name: str, value: Getter) -> Measure[ConstructionMetrics]:
+    return share(name, value, unknown=UNJUDGED)
+
+
+def _agreement(field: str) -> Getter:
+    """Return a getter of an agreement field, which returns None if there is no agreement."""
+    return lambda metrics: getattr(metrics.agreement, field, None)
+
+
+def _corrected(field: str, key: str) -> Getter:
+    """Return a getter of a number of corrected texts with gold PIEs."""
+    return lambda metrics: getattr(metrics.gold_corrections, field).get(key, 0)
+
+
+CONSTRUCTION = (
+    _count("corrections", attrgetter("gold_corrections.corrected")),
+    _count("span_corrections", _corrected("by_action", "span_corrected")),
+    _count("usage_mismatches", _corrected("by_cause", "usage_mismatch")),
+    _count("ambiguous_texts", _corrected("by_cause", "ambiguous")),
+    _count("rewritten_texts", _corrected("by_cause", "unclear")),
+    _count("corrected_sense", _corrected("by_usage", "sense")),
+    _count("corrected_literal", _corrected("by_usage", "literal")),
+    _share("validation_accuracy", _agreement("accuracy")),
+    _share("validation_macro_f1", _agreement("macro_f1")),
+    _share("validation_valid_f1", _agreement("valid_f1")),
+    _count("missed_invalid", _agreement("invalid_judged_valid")),
+    _share("missed_invalid_share", _agreement("missed")),
+    _count("silver_texts", attrgetter("silver.texts")),
+    _count("flagged", attrgetter("silver.flagged")),
+    _share("flagged_share", attrgetter("silver.flagged_share")),
+    _count(
+        "confirmed",
+        lambda metrics: None if metrics.silver.awaiting else metrics.silver.confirmed,
+    ),
+    _share("confirmed_share", attrgetter("silver.confirmed_share")),
+    _count("gold_texts", attrgetter("gold_texts")),
+)
+"""Measures of sections 3.2.3 and 3.2.4."""
 
 
 def construction_metrics(

@@ -5,7 +5,6 @@ The checks apply to generated and released data, list their findings, and never 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
 
 from rapidfuzz import fuzz
 
@@ -13,18 +12,13 @@ from pieline.core.errors import UserError
 from pieline.core.records import Record
 from pieline.languages.inflection import same_word
 from pieline.languages.matching import matches_pie
+from pieline.languages.near_duplicates import NEAR_DUPLICATE, near_duplicates
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
 from pieline.studies.idiolink.datasets.loose import LooseText
 from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
 
-NEAR_DUPLICATE = 90.0
-"""Minimum similarity of near-duplicates (0 to 100, from `rapidfuzz.fuzz.ratio`)."""
-
 _LANGUAGE = "english"
-_SHINGLE_WORDS = 3
-_SHARED_SHINGLES = 0.4
-"""Minimum share of the shorter text's word triples that a candidate pair has in common."""
 
 
 class CheckFinding(Record):
@@ -186,42 +180,14 @@ def _across_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     """Find pairs of similar but not equal texts, except simplifications and their originals."""
-    plain = [normalize(text.sentence) for text in texts]
-    shingles = [_shingles(text) for text in plain]
-    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, triples in enumerate(shingles):
-        for triple in triples:
-            holders[triple].append(place)
-    shared: Counter[tuple[int, int]] = Counter()
-    for places in holders.values():
-        shared.update(combinations(places, 2))
-    needed = [_SHARED_SHINGLES * len(triples) for triples in shingles]
-    # Filter before sorting, because few pairs share that many triples.
-    near = (
-        (one, other)
-        for (one, other), count in shared.items()
-        if count >= needed[one] or count >= needed[other]
-    )
-    for one, other in sorted(near):
-        if plain[one] == plain[other]:
-            continue
+    for one, other, similarity in near_duplicates([text.sentence for text in texts]):
         pair = texts[one], texts[other]
         if {text.usage for text in pair} == {"idiomatic", "simplification"} and len(
             {text.id.replace("_sim_", "_idiom_") for text in pair}
         ) == 1:
             continue
-        similarity = fuzz.ratio(plain[one], plain[other])
-        if similarity >= NEAR_DUPLICATE:
-            detail = f"{similarity:.0f}% similar"
-            yield CheckFinding(texts=[text.id for text in pair], detail=detail)
-
-
-def _shingles(text: str) -> set[tuple[str, ...]]:
-    words = text.split()
-    return {
-        tuple(words[start : start + _SHINGLE_WORDS])
-        for start in range(max(1, len(words) - _SHINGLE_WORDS + 1))
-    }
+        detail = f"{similarity:.0f}% similar"
+        yield CheckFinding(texts=[text.id for text in pair], detail=detail)
 
 
 SLOTS = frozenset({"someone", "someones", "somebody", "somebodys", "something", "ones", "oneself"})

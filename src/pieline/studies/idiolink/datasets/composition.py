@@ -1,13 +1,17 @@
 """Counts of IdioLink's data: Table 1, and the texts by domain and usage."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.measures import Measure
 from pieline.core.records import Record
 from pieline.studies.idiolink.datasets.checks import CheckResult, run_checks
 from pieline.studies.idiolink.datasets.loose import LooseText
+from pieline.studies.idiolink.originals.released_list import Candidate, released_exclusions
 from pieline.studies.idiolink.originals.splits import gold_pies
+from pieline.studies.idiolink.records import Usage
 
 ROWS = ("train", "validation", "test_silver", "test_gold", "test", "total")
 """Rows of Table 1."""
@@ -32,6 +36,8 @@ class DatasetChecks(MetricRecord):
         gold_pies: PIEs whose test documents are all marked gold.
         marked_gold: Number of texts marked gold, by split and collection.
         domain_usage: Number of texts by collection, domain and usage, over all splits.
+        candidate_pies: Number of PIEs on the released list of candidates; None without the list.
+        removed_pies: Number of these PIEs that are in no split; None without the list.
         checks: Check results by name.
     """
 
@@ -42,7 +48,91 @@ class DatasetChecks(MetricRecord):
     gold_pies: list[str]
     marked_gold: dict[str, dict[str, int]]
     domain_usage: dict[str, dict[str, dict[str, int]]]
+    candidate_pies: int | None = None
+    removed_pies: int | None = None
     checks: dict[str, CheckResult]
+
+
+_IDIOMATIC: tuple[Usage, ...] = ("idiomatic", "simplification", "sense")
+"""Usages of the documents that are relevant to idiomatic queries."""
+
+
+def _per_pie(checks: DatasetChecks, usages: Collection[str]) -> float:
+    """Return the mean number of documents with these usages per PIE."""
+    documents = sum(
+        number
+        for of_domain in checks.domain_usage["documents"].values()
+        for usage, number in of_domain.items()
+        if usage in usages
+    )
+    return documents / checks.counts["total"].pies
+
+
+def _per_pair(checks: DatasetChecks, usages: Collection[str]) -> float:
+    """Return the mean number of documents with these usages per pair of PIE and domain."""
+    return _per_pie(checks, usages) / len(checks.domain_usage["documents"])
+
+
+def _mean(
+    name: str, per: Callable[[DatasetChecks, Collection[str]], float], *usages: Usage
+) -> Measure[DatasetChecks]:
+    """Return the measure of a mean number of documents."""
+    return Measure(name, lambda checks: per(checks, usages))
+
+
+def _gold(checks: DatasetChecks) -> int:
+    """Return the total number of texts marked gold."""
+    return sum(sum(marked.values()) for marked in checks.marked_gold.values())
+
+
+def _silver(checks: DatasetChecks) -> int:
+    """Return the total number of texts outside the test split's gold PIEs."""
+    total, gold = checks.counts["total"], checks.counts["test_gold"]
+    return total.documents + total.queries - gold.documents - gold.queries
+
+
+def _gold_share(checks: DatasetChecks) -> float:
+    total = checks.counts["total"]
+    return 100 * _gold(checks) / (total.documents + total.queries)
+
+
+COUNTS = tuple(
+    Measure[SplitCounts](name, attrgetter(name), decimals=0)
+    for name in ("pies", "queries", "documents")
+)
+"""Measures of Table 1."""
+IN_TEXT = (
+    Measure[DatasetChecks](
+        "domains", lambda checks: len(checks.domain_usage["documents"]), decimals=0
+    ),
+    Measure[DatasetChecks](
+        "documents_per_pie",
+        lambda checks: checks.counts["total"].documents / checks.counts["total"].pies,
+    ),
+    _mean("literal_documents_per_pie", _per_pie, "literal"),
+    _mean("idiomatic_documents_per_pie", _per_pie, *_IDIOMATIC),
+    _mean("documents_per_pair", _per_pair, "literal", *_IDIOMATIC),
+    _mean("literal_per_pair", _per_pair, "literal"),
+    *(_mean(f"{usage}_per_pair", _per_pair, usage) for usage in _IDIOMATIC),
+    *(_mean(f"{usage}_per_pie", _per_pie, usage) for usage in _IDIOMATIC),
+    # Each training query has one tuple (section 4.3).
+    Measure[DatasetChecks](
+        "training_tuples", lambda checks: checks.counts["train"].queries, decimals=0
+    ),
+    *(
+        Measure[DatasetChecks](
+            name,
+            attrgetter(name),
+            decimals=0,
+            unknown="there is no released list of candidate PIEs",
+        )
+        for name in ("candidate_pies", "removed_pies")
+    ),
+    Measure[DatasetChecks]("silver_texts", _silver, decimals=0),
+    Measure[DatasetChecks]("gold_texts", _gold, decimals=0),
+    Measure[DatasetChecks]("gold_share", _gold_share, unit="%", decimals=1),
+)
+"""Measures in the text of sections 3.2.1, 3.2.2, 3.2.4 and 4.3, over the whole dataset."""
 
 
 def check_dataset(
@@ -52,9 +142,11 @@ def check_dataset(
     sample: bool,
     released: bool,
     computed_from: dict[str, str],
+    candidates: Sequence[Candidate] | None = None,
     conditions: Conditions = NO_CONDITIONS,
 ) -> DatasetChecks:
-    """Count the texts of all splits and run all checks on them."""
+    """Count the texts of all splits, and the candidate PIEs if given, and run all checks."""
+    used = {text.pie for text in texts}
     gold = gold_pies(
         (text.pie, text.is_gold)
         for text in texts
@@ -76,6 +168,8 @@ def check_dataset(
             collection: {domain: dict(counts) for domain, counts in domains.items()}
             for collection, domains in usages.items()
         },
+        candidate_pies=None if candidates is None else len(candidates),
+        removed_pies=None if candidates is None else len(released_exclusions(candidates, used)),
         checks=run_checks(texts),
         computed_from=computed_from,
         conditions=conditions,

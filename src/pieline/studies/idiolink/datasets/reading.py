@@ -6,6 +6,7 @@ from pathlib import Path
 from pieline.core.errors import UserError
 from pieline.core.texts import check_texts, covers, quote_both, refuse_above, text_key
 from pieline.languages.identification import check_language
+from pieline.languages.near_duplicates import warn_of_near_duplicates
 from pieline.languages.spelling import normalize
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.originals.domains import parse_id
@@ -70,6 +71,8 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             where=f"{queries}: {without[0].id}",
             hint=f"use queries and {documents} from the same split",
         )
+    texts = [(text.id, text.sentence, (text.pie, text.usage)) for _, text in places]
+    warn_of_near_duplicates(texts, documents)
     return index, query_texts
 
 

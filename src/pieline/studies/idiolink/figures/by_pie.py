@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pieline.core.records import load_records
@@ -14,14 +13,13 @@ from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.by_pie import (
     by_pie_inputs,
+    by_pie_numbers,
     gains_by_pie,
     hardest_first,
-    is_fine_tuned,
     notes_on_means,
-    scores_by_pie,
     zero_shot_means,
 )
-from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned
+from pieline.studies.idiolink.tables.finetuning import LOSSES
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 if TYPE_CHECKING:
@@ -37,18 +35,18 @@ def by_pie(inputs: DisplayInputs) -> Drawing:
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    metrics = load_records(inputs.metrics, IdiolinkMetrics)
-    scores = scores_by_pie(metrics)
-    means, gains, labels = zero_shot_means(scores), gains_by_pie(scores), inputs.labels()
-    pies = hardest_first(metrics, means)
+    ours, labels = by_pie_numbers(inputs), inputs.labels()
+    means, gains = zero_shot_means(ours), gains_by_pie(ours)
+    pies = hardest_first(ours, means)
     place = {pie: number for number, pie in enumerate(pies)}
     panels = [("nDCG@10 (%), zero-shot", means)]
-    notes = notes_on_means(means, metrics, labels)
-    if gains.values:
+    notes = notes_on_means(means, ours, labels)
+    if gains.models:
         panels.append(("nDCG@10, points gained", gains))
         names = ", ".join(labels[name] for name in gains.models)
+        losses = " and ".join(LOSSES[name] for name in sorted({*ours["loss"]} - {""}))
         notes.append(
-            f"Gains from fine-tuning (loss: {' and '.join(_losses(metrics))}): mean over {names}"
+            f"Gains from fine-tuning (loss: {losses}): mean over {names}"
             " and all trainings evaluated in the query mode; those on sentences are also evaluated"
             " by span."
         )
@@ -61,14 +59,13 @@ def by_pie(inputs: DisplayInputs) -> Drawing:
         layout="constrained",
     )
     for axis, (title, shown) in zip(axes[0], panels, strict=True):
-        for mode in shown.modes:
-            mode_values = {pie: mean for (pie, name), mean in shown.values.items() if name == mode}
+        for mode, of_mode in shown.values.items():
             axis.scatter(
-                list(mode_values.values()),
-                [place[pie] for pie in mode_values],
+                of_mode,
+                of_mode.index.map(place),
                 s=14,
-                marker=MODE_MARKERS[mode],
-                color=MODE_COLORS[mode],
+                marker=MODE_MARKERS[str(mode)],
+                color=MODE_COLORS[str(mode)],
                 edgecolors="#333333",
                 linewidths=0.4,
                 zorder=3,
@@ -78,7 +75,7 @@ def by_pie(inputs: DisplayInputs) -> Drawing:
     axes[0][0].set_yticks(range(len(pies)), pies, fontsize=SMALLEST)
     if len(panels) > 1:
         axes[0][1].axvline(0, color="black", linewidth=0.8)
-    modes = [mode for mode in QUERY_MODES if mode in {*means.modes, *gains.modes}]
+    modes = [mode for mode in QUERY_MODES if mode in {*means.values, *gains.values}]
     handles = [
         mpl.lines.Line2D(
             [],
@@ -93,7 +90,8 @@ def by_pie(inputs: DisplayInputs) -> Drawing:
         for mode in modes
     ]
     figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=2)
-    add_notes(figure, (*notes, *notes_on(metrics)))
+    metrics = load_records(inputs.metrics, IdiolinkMetrics)
+    add_notes(figure, (*notes, *notes_on(metrics), *inputs.origins()))
     return figure
 
 
@@ -104,9 +102,3 @@ BY_PIE_FIGURE = Figure(
     by_pie,
     by_pie_inputs,
 )
-
-
-def _losses(metrics: Iterable[IdiolinkMetrics]) -> list[str]:
-    """Return the names of the losses of the fine-tuned models."""
-    models = {item.model for item in metrics if is_fine_tuned(item.model)}
-    return [LOSSES[name] for name in sorted({Tuned.parse(model).loss for model in models})]

@@ -11,7 +11,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.datasets.composition import DatasetChecks
 from pieline.studies.idiolink.originals.domains import DOMAINS, TEXTS_PER_PAIR
-from pieline.studies.idiolink.tables.dataset import about_data
+from pieline.studies.idiolink.tables.dataset import about_texts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -56,8 +56,7 @@ def domains(inputs: DisplayInputs) -> Drawing:
     axis.tick_params(length=0)
     for side in axis.spines.values():
         side.set_visible(False)
-    is_paper_or_own = checks.released or checks.conditions.are_of_own_data
-    add_notes(figure, about_data(sample=checks.sample, released=is_paper_or_own)[1])
+    add_notes(figure, about_texts(checks)[1])
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan, nan
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,13 @@ from pieline.core.records import load_records
 from pieline.reporting.displays import ConfiguredStudy, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.ours import over_seeds
 from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.figures.modes import MODE_LABELS
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.tables.by_pie import is_fine_tuned
-from pieline.studies.idiolink.tables.finetuning import LOSSES, Tuned, best_trainings, shown_loss
-from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, score_pct
+from pieline.studies.idiolink.tables.finetuning import LOSSES, best_trainings, shown_loss
+from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, of_rankings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,13 +40,11 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    metrics = load_records(inputs.metrics, IdiolinkMetrics)
-    zero_shot = [item for item in metrics if not is_fine_tuned(item.model)]
-    fine_tuned = [item for item in metrics if is_fine_tuned(item.model)]
-    best = best_trainings(fine_tuned)
-    plain = {(item.model, item.query_mode): item for item in zero_shot}
-    trained = {Tuned.parse(item.model).model for item in fine_tuned}
-    shown = [model for model in inputs.models if model.name in trained]
+    ours = of_rankings(inputs)
+    is_tuned = ours["train_mode"] != ""
+    zero_shot = ours[~is_tuned].set_index(["model", "query_mode", "measure"])["ours"].dropna()
+    best = best_trainings(over_seeds(ours[is_tuned]))
+    shown = [model for model in inputs.models if model.name in {*ours.loc[is_tuned, "model"]}]
     # With few models, a row of modes fits in a column.
     width = COLUMN_WIDTH if len(shown) < 2 else PAGE_WIDTH
     figure, axes = plt.subplots(
@@ -56,15 +55,14 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
         row[0].set_ylabel(f"{title} (%)")
         for axis, mode in zip(row, QUERY_MODES, strict=True):
             for place, model in enumerate(shown):
-                value = score_pct(plain.get((model.name, mode)), metric)
-                if value is not None:
-                    drawn.add(_bar(axis, place - _WIDTH / 2, value, "zero-shot"))
-                if training := best.get((model.name, mode, metric)):
-                    train_mode, over_seeds = training
-                    by_span = train_mode.endswith("span")
+                key = (model.name, mode, metric)
+                if key in zero_shot:
+                    drawn.add(_bar(axis, place - _WIDTH / 2, zero_shot[key], "zero-shot"))
+                if trained := best.get(key):
+                    by_span = trained.train_mode.endswith("span")
                     fill = f"trained on {'spans (where better)' if by_span else 'sentences'}"
                     end = place + _WIDTH / 2
-                    drawn.add(_bar(axis, end, over_seeds.mean, fill, over_seeds.deviation))
+                    drawn.add(_bar(axis, end, trained.ours, fill, trained.deviation))
             axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 120), yticks=range(0, 101, 20))
             names = ["\n".join(wrap(model.label, 12)) for model in shown]
             axis.set_xticks(range(len(shown)), names, fontsize=SMALLEST)
@@ -77,19 +75,23 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
     labels = [label for label in _FILLS if label in drawn]
     handles = [mpl.patches.Patch(**_FILLS[label], edgecolor="white", lw=0) for label in labels]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    loss = LOSSES[shown_loss(fine_tuned)]
-    seeds = max((over_seeds.seeds for _, over_seeds in best.values()), default=0)
+    seeds = max((len(trained.seeds.split()) for trained in best.values()), default=0)
     error_bars = f" Error bars: deviation over {seeds} seeds." if seeds > 1 else ""
-    notes = [f"Loss of the fine-tuning: {loss}.{error_bars}", *notes_on(metrics)]
+    notes = [
+        f"Loss of the fine-tuning: {LOSSES[shown_loss(ours)]}.{error_bars}",
+        *notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
+        *inputs.origins(),
+    ]
     add_notes(figure, notes)
     return figure
 
 
 def _tuned(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not (tuned := given.tuned_bases(study)):
+    if not (models := given.tuned_bases(study)):
         return None
-    untuned = given.zero_shot(study, "full", given.models_of_kinds(study, "embedder"))
-    return given.shown(study, [*untuned, *given.tuned_metrics(study)], tuned)
+    tuned = [run for run in given.tuned(study) if not run.lacks]
+    embedders = given.of_kinds(study, given.ranked(study), "embedder")
+    return given.shown(study, [*given.zero_shot(study, embedders), *tuned], models)
 
 
 FINETUNING_FIGURE = Figure(
@@ -101,12 +103,12 @@ FINETUNING_FIGURE = Figure(
 )
 
 
-def _bar(axis: Axes, place: float, value: float, label: str, deviation: float | None = None) -> str:
+def _bar(axis: Axes, place: float, value: float, label: str, deviation: float = nan) -> str:
     """Draw a bar with the appearance of its label, and return the label."""
     axis.bar(place, value, width=_WIDTH, **_FILLS[label], edgecolor="white", linewidth=0)
-    if deviation is not None:
+    if not isnan(deviation):
         axis.errorbar(place, value, yerr=deviation, color="black", linewidth=0.8, capsize=1.5)
-    end = value + 3 + (deviation or 0)
+    end = value + 3 + (0 if isnan(deviation) else deviation)
     text = axis.text(place, end, f"{value:.1f}", ha="center", va="bottom", rotation=90)
     text.set_fontsize(SMALLEST)
     return label

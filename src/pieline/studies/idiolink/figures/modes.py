@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, score_pct
+from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, of_rankings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -49,24 +50,23 @@ def modes(inputs: DisplayInputs) -> Drawing:
     import matplotlib.pyplot as plt
 
     metrics, models = load_records(inputs.metrics, IdiolinkMetrics), inputs.models
-    runs = {(item.model, item.query_mode): item for item in metrics}
+    rows: Any = of_rankings(inputs).itertuples()
+    scores = {(row.model, row.query_mode, row.measure): row for row in rows}
     size = (COLUMN_WIDTH, 0.8 + 0.48 * len(models))
     figure, axes = plt.subplots(1, 2, figsize=size, sharey=True, layout="constrained")
     for axis, (metric, title) in zip(axes, METRICS.items(), strict=True):
         for place, model in enumerate(models):
-            of_model = [mode for mode in QUERY_MODES if (model.name, mode) in runs]
+            of_model = [mode for mode in QUERY_MODES if (model.name, mode, metric) in scores]
             for number, mode in enumerate(of_model):
-                item = runs[model.name, mode]
-                value, interval = score_pct(item, metric), item.intervals.get(metric)
-                if value is None:
+                score = scores[model.name, mode, metric]
+                if isnan(score.ours):
                     continue
                 row = place + 0.2 * (number - (len(of_model) - 1) / 2)
-                axis.barh(row, value, height=0.18, **_fill(mode))
-                if interval:
-                    ends = [100 * interval.low, 100 * interval.high]
-                    axis.plot(ends, [row, row], color="black", linewidth=0.8)
-                end = 100 * interval.high if interval else value
-                axis.text(end + 1, row, f"{value:.1f}", va="center", fontsize=SMALLEST)
+                axis.barh(row, score.ours, height=0.18, **_fill(mode))
+                if not isnan(score.high):
+                    axis.plot([score.low, score.high], [row, row], color="black", linewidth=0.8)
+                end = score.ours if isnan(score.high) else score.high
+                axis.text(end + 1, row, f"{score.ours:.1f}", va="center", fontsize=SMALLEST)
         axis.set(xlim=(0, 115), xlabel=f"{title} (%)")
         axis.grid(axis="y", visible=False)
     axes[0].set_yticks(range(len(models)), ["\n".join(wrap(model.label, 16)) for model in models])
@@ -80,12 +80,13 @@ def modes(inputs: DisplayInputs) -> Drawing:
         for item in metrics[:1]
         if item.intervals
     ]
-    add_notes(figure, [*notes, *notes_on(metrics)])
+    add_notes(figure, [*notes, *notes_on(metrics), *inputs.origins()])
     return figure
 
 
 def _zero_shot(study: ConfiguredStudy) -> DisplayInputs | None:
-    return given.shown(study, given.of_ranked(study), given.ranked(study))
+    ranked = given.ranked(study)
+    return given.shown(study, given.zero_shot(study, ranked), ranked)
 
 
 MODES_FIGURE = Figure(

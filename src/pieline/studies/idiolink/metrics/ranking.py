@@ -1,14 +1,19 @@
 """R-Precision and nDCG@10 of a run, by ir-measures (IdioLink, section 5.1, appendix D)."""
 
 from collections.abc import Container, Iterable, Sequence
+from operator import attrgetter
 from statistics import fmean
 
 from ir_measures import Rprec, nDCG
 from pydantic import BaseModel, ConfigDict
 
+from pieline.core.measures import share
 from pieline.studies.idiolink.metrics.validation import Scores, calculate
 
 MEASURES = {"r_precision": Rprec, "ndcg_at_10": nDCG @ 10}
+
+UNKNOWN = "unknown: the metric needs more documents than are kept per query"
+"""Reason for a missing score (see `RankingScores`)."""
 
 _NDCG_CUT = 10
 
@@ -26,6 +31,11 @@ class RankingScores(BaseModel):
     r_precision: float | None
     ndcg_at_10: float | None
 
+
+RANKING = tuple(
+    share(metric, attrgetter(metric), better="high", unknown=UNKNOWN) for metric in MEASURES
+)
+"""Measures of both metrics over some queries."""
 
 QueryScores = dict[str, dict[str, float | None]]
 """`r_precision` and `ndcg_at_10` by query id; None if unknown (see `RankingScores`)."""

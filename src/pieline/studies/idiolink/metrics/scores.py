@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
+from pieline.core.measures import Measure, share
 from pieline.core.tables import write_csv
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import Qrels, meaning_qrels, subject_qrels
 from pieline.studies.idiolink.metrics.ranking import (
     MEASURES,
+    UNKNOWN,
     QueryScores,
     RankingScores,
     first_relevant,
@@ -67,6 +69,25 @@ class IdiolinkMetrics(Measured):
     tuning: Tuning | None
     intervals: Mapping[str, Interval] = {}
     resamples: int = 0
+
+
+def _overall(metric: str) -> Measure[IdiolinkMetrics]:
+    return share(
+        metric,
+        lambda item: getattr(item.overall, metric),
+        lambda item: item.intervals.get(metric),
+        better="high",
+        unknown=UNKNOWN,
+    )
+
+
+SCORES = tuple(map(_overall, MEASURES))
+"""Measures of both metrics over all queries."""
+BM25 = (
+    Measure[IdiolinkMetrics]("k1", lambda item: item.tuning.chosen.k1 if item.tuning else None),
+    Measure[IdiolinkMetrics]("b", lambda item: item.tuning.chosen.b if item.tuning else None),
+)
+"""Measures of the tuned parameters of BM25."""
 
 
 def idiolink_metrics(

@@ -12,10 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.conditions import Measured
+from pieline.core.measures import Measure, share
 from pieline.core.records import Record
 from pieline.core.significance import holm, randomization_test
 from pieline.core.uncertainty import Interval, ratio_interval
-from pieline.studies.idiolink.metrics.ranking import MEASURES, QueryScores, RankingScores
+from pieline.studies.idiolink.metrics.ranking import (
+    MEASURES,
+    UNKNOWN,
+    QueryScores,
+    RankingScores,
+)
 
 METRICS = tuple(MEASURES)
 
@@ -39,6 +45,20 @@ class RankingComparison(Record):
     interval: Interval | None = None
     p_value: float | None = None
     p_holm: float | None = None
+
+
+def _difference(metric: str) -> Measure[RankingComparison]:
+    return share(
+        f"{metric}_difference",
+        lambda pair: pair.difference,
+        lambda pair: pair.interval,
+        unit="points",
+        unknown=UNKNOWN,
+    )
+
+
+DIFFERENCES = {metric: _difference(metric) for metric in METRICS}
+"""Measures of the differences in each metric."""
 
 
 class ModeSignificance(Measured):

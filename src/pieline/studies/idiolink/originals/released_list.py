@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from pieline.core.errors import UserError
+from pieline.core.measures import Measure
 from pieline.core.records import Record, validated
 from pieline.core.tables import read_table
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, PieVerdict
@@ -77,6 +79,24 @@ class FilterReport(Record):
     differs: dict[str, str]
     released: ReleasedComparison | None
     computed_from: dict[str, str]
+
+
+READINGS = ("any_confidence", "confident_annotations", "paper", "released")
+"""Readings of the criteria in `FilterReport.kept_by_reading` (see `readings_of`)."""
+
+
+def _kept(reading: str) -> Measure[FilterReport]:
+    return Measure(f"kept_by_{reading}", lambda report: report.kept_by_reading[reading], decimals=0)
+
+
+FILTER = (
+    Measure[FilterReport]("candidate_pies", attrgetter("candidates"), decimals=0),
+    *map(_kept, READINGS),
+    Measure[FilterReport](
+        "removed_pies", lambda report: report.failed.get("manual", 0), decimals=0
+    ),
+)
+"""Measures of the filter (section 3.2.1); the paper does not report the readings."""
 
 
 def read_candidates(path: str | Path) -> list[Candidate]:

@@ -27,6 +27,8 @@ _FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
 _LINE_HINT = f"write `{' '.join(_FIELDS)}` in each line"
 _QUERIES_AT_ONCE = 256
 _ROWS_AT_ONCE = 4096
+_BLOCK_BYTES = 1 << 26
+"""Size of a block of document vectors; the papers' corpora fit into one block."""
 _NDCG_CUT = 10
 """Cutoff of nDCG@10."""
 _MAX_CONSTANT_SHARE = 0.05
@@ -39,6 +41,8 @@ _MOST_DIGITS = 6
 _MAX_TIED_SHARE = 0.5
 """A run is rejected if rounding of scores changed the rankings of more than this share of
 queries."""
+_MAX_MOVED_SHARE = 0.1
+"""Rounding changed a ranking if it moved more than this share of the documents."""
 
 
 def cosine_scores(
@@ -46,22 +50,6 @@ def cosine_scores(
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the cosine similarities of each query with all documents, of shape (documents,)."""
     return _scores(queries, _normalize(documents))
-
-
-def cosine_scores_of_file(
-    queries: NDArray[np.float32], documents: str | Path, rows: Sequence[int]
-) -> Iterator[NDArray[np.float32]]:
-    """Yield cosine similarities as `cosine_scores` does, with rows of an npy file as documents.
-
-    Only one copy of the rows is held in memory.
-    """
-    dimensions = np.load(documents, mmap_mode="r").shape[1]
-    unit = np.empty((len(rows), dimensions), dtype=np.float32)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        # Map the file again for each part; otherwise, all pages read count as process memory.
-        unit[part] = _normalize(np.load(documents, mmap_mode="r")[rows[part]])
-    return _scores(queries, unit)
 
 
 def _scores(
@@ -97,15 +85,107 @@ def rank(
         document_ids: Ids of the documents.
         top_k: Number of documents per query.
     """
-    place = np.empty(len(document_ids), dtype=np.intp)
-    place[np.argsort(np.asarray(document_ids), kind="stable")[::-1]] = np.arange(len(place))
+    places = _places(document_ids)
     run: RankedRun = {}
     for query_id, row in zip(query_ids, scores, strict=True):
         near = _top_k_candidates(row, top_k)
-        best = near[np.lexsort((place[near], -row[near]))[:top_k]]
-        # `str` of a float32 has fewer digits than the number as a double.
-        run[query_id] = {document_ids[index]: float(str(row[index])) for index in best}
+        run[query_id] = _ranking(document_ids, *_best(row[near], near, places, top_k))
     return run
+
+
+def rank_by_cosine(
+    query_ids: Sequence[str],
+    queries: Sequence[NDArray[np.float32]],
+    document_ids: Sequence[str],
+    documents: str | Path,
+    rows: Sequence[int] | NDArray[np.intp],
+    *,
+    top_k: int,
+) -> list[RankedRun]:
+    """Return the run that `rank` makes from `cosine_scores`, for each array of query vectors.
+
+    The vectors of documents are read once, in blocks, so that memory depends on the number of
+    documents only by their ids.
+
+    Args:
+        query_ids: Ids of the queries.
+        queries: Arrays of query vectors, one per run.
+        document_ids: Ids of the documents.
+        documents: Path of an npy file with vectors.
+        rows: Rows of the file that belong to the documents.
+        top_k: Number of documents per query.
+    """
+    places = _places(document_ids)
+    none = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.intp)
+    best = [[none] * len(vectors) for vectors in queries]
+    for start, unit in _unit_blocks(documents, rows):
+        for vectors, ranked in zip(queries, best, strict=True):
+            for number, row in enumerate(_scores(vectors, unit)):
+                scores, found = ranked[number]
+                if len(scores) < top_k:
+                    near = _top_k_candidates(row, top_k)
+                else:
+                    near = np.flatnonzero(row >= scores[-1])
+                ranked[number] = _best(
+                    np.concatenate([scores, row[near]]),
+                    np.concatenate([found, near + start]),
+                    places,
+                    top_k,
+                )
+    return [
+        {
+            query_id: _ranking(document_ids, *of_query)
+            for query_id, of_query in zip(query_ids, ranked, strict=True)
+        }
+        for ranked in best
+    ]
+
+
+def _unit_blocks(
+    documents: str | Path, rows: Sequence[int] | NDArray[np.intp]
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield blocks of normalized rows of an npy file, each with the number of its first row.
+
+    The last block has up to twice as many rows as the others: BLAS computes products with few rows
+    in another way, so that scores would depend on the size of the blocks.
+    """
+    dimensions = np.load(documents, mmap_mode="r").shape[1]
+    size = max(1, _BLOCK_BYTES // (4 * dimensions * _ROWS_AT_ONCE)) * _ROWS_AT_ONCE
+    starts = [*range(0, max(1, len(rows) - size + 1), size)]
+    for start, end in pairwise([*starts, len(rows)]):
+        unit = np.empty((end - start, dimensions), dtype=np.float32)
+        for first in range(start, end, _ROWS_AT_ONCE):
+            part = rows[first : min(first + _ROWS_AT_ONCE, end)]
+            # Map the file again for each part; otherwise, all pages read count as process memory.
+            unit[first - start :][: len(part)] = _normalize(np.load(documents, mmap_mode="r")[part])
+        yield start, unit
+
+
+def _places(document_ids: Sequence[str]) -> NDArray[np.intp]:
+    """Return the place of each document among equal scores, which is by descending id."""
+    places = np.empty(len(document_ids), dtype=np.intp)
+    # As objects, because an array of strings has the length of the longest id for each one.
+    order = np.argsort(np.array(document_ids, dtype=object), kind="stable")
+    places[order[::-1]] = np.arange(len(places))
+    return places
+
+
+def _best(
+    scores: NDArray[np.floating], found: NDArray[np.intp], places: NDArray[np.intp], top_k: int
+) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+    """Return the scores and indices of the `top_k` best of the documents `found`, best first."""
+    order = np.lexsort((places[found], -scores))[:top_k]
+    return scores[order], found[order]
+
+
+def _ranking(
+    document_ids: Sequence[str], scores: NDArray[np.floating], found: NDArray[np.intp]
+) -> dict[str, float]:
+    """Return the scores of the documents `found` by their ids."""
+    # `str` of a float32 has fewer digits than the number as a double.
+    return {
+        document_ids[index]: float(str(score)) for score, index in zip(scores, found, strict=True)
+    }
 
 
 def _top_k_candidates(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
@@ -232,7 +312,7 @@ def read_foreign_run(
             hint=f"rank at least {needed} documents per query (idiolink.top_k)",
         )
     _check_mode(path, tags, mode)
-    _check_scores(path, lines)
+    _check_scores(path, lines, top_k)
     _check_index(path, documents, meanings)
     run: RankedRun = {}
     for query_id, ranked in lines.items():
@@ -313,7 +393,15 @@ def _mode_at_end(text: str) -> str:
     return max(ends, key=len, default="")
 
 
-def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]) -> None:
+def _is_reordered(by_rank: Sequence[str], by_score: Sequence[str]) -> bool:
+    """Return whether ties change the best documents, or move many of the others."""
+    moved = [one != other for one, other in zip(by_rank, by_score, strict=False)]
+    return any(moved[:_NDCG_CUT]) or sum(moved) > _MAX_MOVED_SHARE * len(moved)
+
+
+def _check_scores(
+    path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]], top_k: int
+) -> None:
     """Raise a `UserError` for contradictory, constant or rounded scores.
 
     Equal ranks contradict no score: BEIR writes rank 0 in every line.
@@ -323,8 +411,11 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
     for query, ranked in several.items():
         ordered = sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
         by_score = in_order({name: line.score for name, line in ranked.items()})
+        # Documents with the lowest score are often those that the system did not score.
+        scored = sum(line.score > ordered[-1].score for line in ordered)
+        depth = min(top_k, max(_NDCG_CUT, scored))
         are_ranked = len({line.rank for line in ordered}) == len(ordered)
-        if are_ranked and [line.document for line in ordered[:_NDCG_CUT]] != by_score[:_NDCG_CUT]:
+        if are_ranked and _is_reordered([line.document for line in ordered[:depth]], by_score):
             tied.append(query)
         if ordered[0].score == ordered[-1].score:
             constant.append(query)
@@ -349,7 +440,7 @@ def _check_scores(path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]]
     ]:
         raise UserError(
             f"scores are rounded: for {len(tied)} of {len(several)} queries, such as"
-            f" {tied[0]!r}, ties among the top {_NDCG_CUT} change the order of the ranks",
+            f" {tied[0]!r}, ties change the order of the ranks",
             where=path,
             hint="write all digits of the scores",
         )

@@ -57,7 +57,7 @@ def read_rows(path: str | Path, record: type[B], **more: str) -> list[B]:
         try:
             records.append(record.model_validate(fields | more))
         except ValidationError as error:
-            problem = explain(error)
+            problem = explain(error, {*record.model_fields, "idiom"})
             raise UserError(problem, where=where, hint="correct this record") from None
     return records
 

@@ -3,20 +3,20 @@
 from operator import attrgetter
 from typing import Any
 
+import pandas as pd
+
+from pieline.core.measures import Measure
 from pieline.core.records import load_jsonl
 from pieline.reporting import described
-from pieline.reporting.columns import Column, headers
-from pieline.reporting.described import artifacts
+from pieline.reporting.described import text_row
 from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import state
-from pieline.reporting.tables import Cell, Group, Number, Row, TableContent
+from pieline.reporting.printed import read_printed, state
+from pieline.reporting.tables import Group, TableContent, headers
 from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.records import Document
 from pieline.studies.idiolink.settings import FineTuning
-
-__all__ = ["artifacts", "checkpoints", "example", "hyperparameters"]
 
 _DRAMA = "drama-1b"
 _SHOWN = "shown, not compared"
@@ -26,26 +26,26 @@ def _drama_batch_size(tuning: FineTuning) -> int | None:
     return tuning.batch_sizes.get(_DRAMA, tuning.batch_size) if _DRAMA in tuning.models else None
 
 
-HYPERPARAMETERS = [
-    Column[FineTuning]("soft_negatives", "“Soft” negatives", attrgetter("soft_negatives")),
-    Column("hard_negatives", "“Hard” negatives", attrgetter("hard_negatives")),
-    Column("max_epochs", "Max epochs", attrgetter("max_epochs")),
-    Column("batch_size", "Batch size", attrgetter("batch_size")),
-    Column(
+def _parameter(name: str, field: str = "") -> Measure[FineTuning]:
+    return Measure(name, attrgetter(field or name))
+
+
+HYPERPARAMETERS = {
+    "“Soft” negatives": _parameter("soft_negatives"),
+    "“Hard” negatives": _parameter("hard_negatives"),
+    "Max epochs": _parameter("max_epochs"),
+    "Batch size": _parameter("batch_size"),
+    "Batch size of Drama-1B": Measure(
         "batch_size_drama",
-        "Batch size of Drama-1B",
         _drama_batch_size,
         unknown=f"{_DRAMA} is not fine-tuned in this configuration",
     ),
-    Column("learning_rate", "Learning rate", attrgetter("learning_rate")),
-    Column("warm_up_steps", "Warm-up steps (linear)", attrgetter("warmup_steps")),
-    Column("early_stopping_min_delta", "Min-delta (early stopping)", attrgetter("min_delta")),
-    Column(
-        "early_stopping_patience_epochs",
-        "Patience epochs (early stopping)",
-        attrgetter("patience"),
-    ),
-]
+    "Learning rate": _parameter("learning_rate"),
+    "Warm-up steps (linear)": _parameter("warm_up_steps", "warmup_steps"),
+    "Min-delta (early stopping)": _parameter("early_stopping_min_delta", "min_delta"),
+    "Patience epochs (early stopping)": _parameter("early_stopping_patience_epochs", "patience"),
+}
+"""Measures of Table 3, by label."""
 
 
 def example(inputs: DisplayInputs) -> TableContent:
@@ -55,11 +55,10 @@ def example(inputs: DisplayInputs) -> TableContent:
     for document in documents:
         if document.pie == documents[0].pie:
             shown.setdefault(document.usage, document)
-    rows = []
-    for usage, document in shown.items():
-        key = {"pie": document.pie, "usage": usage, "metric": "document", "id": document.id}
-        cell = Cell(Number(key, state(document.sentence, "", reason=_SHOWN)))
-        rows.append(Row((usage, document.span), (cell,)))
+    rows = (
+        text_row((usage, document.span), state(document.sentence, "", reason=_SHOWN))
+        for usage, document in shown.items()
+    )
     return TableContent(
         heads=(headers(["Document type", "Marked span", "Document"]),),
         groups=(Group(tuple(rows)),),
@@ -73,9 +72,7 @@ def example(inputs: DisplayInputs) -> TableContent:
 def _documents(study: ConfiguredStudy) -> DisplayInputs | None:
     if study.settings.dataset == "archived":
         return None
-    return DisplayInputs(
-        files={"documents": paths.dataset("test")["documents"]}, notes=study.notes()
-    )
+    return study.display_inputs().with_files(documents=paths.dataset("test")["documents"])
 
 
 EXAMPLE_TABLE = Table(
@@ -87,24 +84,28 @@ EXAMPLE_TABLE = Table(
 )
 
 
-def hyperparameters(inputs: DisplayInputs) -> TableContent:
-    """Build Table 3: hyperparameters of this run; the options are the fine-tuning settings."""
+def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the hyperparameters of this run; the options are the fine-tuning settings."""
     tuning = FineTuning.model_validate(inputs.options)
-    absent = "" if tuning.models else "no model is fine-tuned in this configuration"
-    values = {
-        column.name: (
-            column.header,
-            None if absent else column.value(tuning),
-            absent or column.unknown,
-        )
-        for column in HYPERPARAMETERS
-    }
-    return described.hyperparameters(inputs, values, "Fine-tuning hyperparameters.")
+    why = "" if tuning.models else "no model is fine-tuned in this configuration"
+    return described.hyperparameter_numbers(
+        inputs,
+        HYPERPARAMETERS.values(),
+        tuning if tuning.models else None,
+        file="idiolink_table3",
+        not_run=why,
+    )
+
+
+def hyperparameters(numbers: pd.DataFrame, _: DisplayInputs) -> TableContent:
+    """Lay out Table 3."""
+    labels = {measure.name: label for label, measure in HYPERPARAMETERS.items()}
+    return described.hyperparameters(numbers, labels, "Fine-tuning hyperparameters.")
 
 
 def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs:
     tuned = study.settings.finetuning.model_copy(update={"models": given.tuned_bases(study)})
-    return DisplayInputs(options=tuned.model_dump(mode="json"))
+    return study.display_inputs().model_copy(update={"options": tuned.model_dump(mode="json")})
 
 
 HYPERPARAMETERS_TABLE = Table(
@@ -113,22 +114,31 @@ HYPERPARAMETERS_TABLE = Table(
     "Hyperparameters of fine-tuning, as set in this run.",
     hyperparameters,
     _fine_tuning,
-    printed="idiolink_table3",
+    hyperparameter_numbers,
+    printed=("idiolink_table3",),
 )
+
+
+def artifacts(inputs: DisplayInputs) -> TableContent:
+    """Return Table 4."""
+    return described.artifacts(inputs, read_printed(inputs.files["idiolink_table4"]))
+
+
 ARTIFACTS_TABLE = Table(
     "idiolink_artifacts",
     "Table 4",
     "Data and packages, their licenses and pinned versions.",
     artifacts,
     described.artifact_inputs,
-    printed="idiolink_table4",
+    printed=("idiolink_table4",),
 )
 
 
 def checkpoints(inputs: DisplayInputs) -> TableContent:
-    """Build Table 6: checkpoints, licenses, sizes and the revisions pinned in models.yaml."""
+    """Return Table 6: checkpoints, licenses, sizes and the revisions pinned in models.yaml."""
+    printed = read_printed(inputs.files["idiolink_table6"])
     unnamed = "neither models.yaml nor idiolink.construction names it"
-    return described.checkpoints(inputs, unnamed=unnamed)
+    return described.checkpoints(inputs, printed, unnamed=unnamed)
 
 
 def _checkpoints(study: ConfiguredStudy) -> DisplayInputs:
@@ -150,5 +160,5 @@ CHECKPOINTS_TABLE = Table(
     "Checkpoints, their licenses, sizes and pinned revisions.",
     checkpoints,
     _checkpoints,
-    printed="idiolink_table6",
+    printed=("idiolink_table6",),
 )

@@ -1,24 +1,22 @@
 """Average gains from instructions, span embedding and both (IdioLink, section 6)."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, product
+from itertools import product
 from math import isnan, nan
 from statistics import fmean
 
-from pieline.reporting.columns import Column, Source, headers, records_of, row, sources
+import pandas as pd
+
+from pieline.core.measures import Measure
+from pieline.core.records import load_records
 from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import read_published
-from pieline.reporting.tables import Group, TableContent
+from pieline.reporting.numbers import rows_of
+from pieline.reporting.ours import OurNumbers
+from pieline.reporting.tables import Column, Group, TableContent, headers, number_row
 from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
-from pieline.studies.idiolink.tables.zero_shot import (
-    METRICS,
-    UNKNOWN,
-    notes_on,
-    obstacles_of,
-    score_pct,
-)
+from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, obstacles_of, of_rankings
 
 GAINS = {
     "instruction": "instruction_sentence",
@@ -27,11 +25,11 @@ GAINS = {
 }
 """Query mode that is compared with `sentence` for each gain."""
 _LABELS = {"instruction": "Instructions", "span": "Span embedding", "combined": "Both"}
-_TEXT_NAMES = {"ndcg_at_10": "ndcg"}
-"""Names of metrics in published/text_numbers.csv, where they differ from ours."""
 
 Scores = Mapping[tuple[str, str, str], float]
 """Scores in percent, by model, query mode and metric."""
+Means = Mapping[tuple[str, str], float]
+"""Mean gains in points, by gain and metric."""
 
 
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:
@@ -50,59 +48,67 @@ def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str]
     return gains_by_metric
 
 
-COLUMNS = [Column[float | None](name, label, lambda mean: mean) for name, label in METRICS.items()]
+def _gain(gain: str, metric: str) -> Measure[Means]:
+    return Measure(
+        f"{gain}_gain_{metric}",
+        lambda means: means.get((gain, metric)),
+        unit="points",
+        unknown="a score of some model is missing",
+    )
 
 
-def gains(inputs: DisplayInputs) -> TableContent:
-    """Build the table of average gains over the paper's models, in points."""
-    printed = read_published(inputs.files["published"], ["id"])
-    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
-    metrics = records_of(runs)
-    scores = {
-        (item.model, item.query_mode, metric): value
-        for item in metrics
-        for metric in METRICS
-        if (value := score_pct(item, metric)) is not None
-    }
-    counted = [model.name for model in inputs.models if model.published_as]
-    means = average_gains(scores, counted)
-    of_models = (source for (model, _), source in runs.items() if model in counted)
-    files = tuple(chain.from_iterable(source.files for source in of_models))
-    obstacles = obstacles_of(*metrics)
-    if inputs.absent:
-        papers = len(counted) + len(inputs.absent)
+MEASURES = [_gain(gain, metric) for gain, metric in product(GAINS, METRICS)]
+
+
+def _counted(inputs: DisplayInputs) -> list[str]:
+    """Return the configured models that the paper has, too."""
+    return [model.name for model in inputs.own_models() if model.published_as]
+
+
+def gains_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the average gains over the paper's models."""
+    runs, counted = of_rankings(inputs), _counted(inputs)
+    keys = zip(runs["model"], runs["query_mode"], runs["measure"], strict=True)
+    scores = dict(zip(keys, runs["ours"], strict=True))
+    of_models = runs[runs["model"].isin(counted)]
+    obstacles = obstacles_of(*load_records(inputs.metrics, IdiolinkMetrics))
+    papers = sum(model.published_as is not None for model in inputs.models)
+    if len(counted) < papers:
         obstacles.append(f"over {len(counted)} of the paper's {papers} models")
+    numbers = OurNumbers(inputs.study)
+    numbers.add(
+        {},
+        MEASURES,
+        average_gains(scores, counted),
+        files=[*dict.fromkeys(path for (path,) in of_models["files"])],
+        obstacles=obstacles,
+    )
+    return numbers.frame()
 
-    def source(gain: str, metric: str) -> Source[float | None]:
-        name = f"idiolink.{gain}_gain_{_TEXT_NAMES.get(metric, metric)}"
-        unknown = [UNKNOWN] if any(score_pct(item, metric) is None for item in metrics) else []
-        return Source(
-            key={"id": name, "gain": gain},
-            records=[means.get((gain, metric))],
-            files=files,
-            printed={metric: printed[name,]["value"]} if (name,) in printed else {},
-            obstacles=[*unknown, *obstacles],
-        )
 
+def gains(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table of average gains over the paper's models, in points."""
+    (means,) = rows_of(numbers, ()).values()
+    counted = _counted(inputs)
     models = f"{len(counted)} model{'' if len(counted) == 1 else 's'}"
     rows = [
-        row((label,), [(column, source(gain, column.name)) for column in COLUMNS])
+        number_row((label,), [Column(f"{gain}_gain_{name}", "") for name in METRICS], means)
         for gain, label in _LABELS.items()
     ]
     return TableContent(
-        heads=(headers(["Gain"], COLUMNS),),
+        heads=(headers(["Gain", *METRICS.values()]),),
         groups=(Group(tuple(rows)),),
         caption=f"Average gains from instructions, span embedding and both over {models}, in points"
         " relative to the sentence embedding without instructions.",
-        notes=notes_on(metrics),
+        notes=notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
         wide=False,
     )
 
 
 def _of_embedders(study: ConfiguredStudy) -> DisplayInputs | None:
-    models = given.models_of_kinds(study, "embedder")
-    metrics = given.zero_shot(study, "full", models)
-    return study.display_inputs(metrics, models, "embedder") if models else None
+    models = given.of_kinds(study, given.ranked(study), "embedder")
+    runs = given.zero_shot(study, models)
+    return study.display_inputs(runs, "embedder", models=models) if models else None
 
 
 GAINS_TABLE = Table(
@@ -111,5 +117,6 @@ GAINS_TABLE = Table(
     "Average gains by instructions and span embedding, in points.",
     gains,
     _of_embedders,
-    printed="text_numbers",
+    gains_numbers,
+    printed=("text_numbers",),
 )

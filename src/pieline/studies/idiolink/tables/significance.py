@@ -1,36 +1,28 @@
 """Tables of significance tests between query modes and between models (not in the paper)."""
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from pieline.core.conditions import Measured
+import pandas as pd
+
 from pieline.core.records import load_records
 from pieline.core.significance import sign_patterns
-from pieline.reporting.columns import (
-    Column,
-    Source,
-    bounds,
-    cell,
-    interval_text,
-    records_of,
-    sources,
-)
 from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import per_cent, rounded
-from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
+from pieline.reporting.numbers import Number, rows_of
+from pieline.reporting.ours import OurNumbers
+from pieline.reporting.printed import rounded
+from pieline.reporting.tables import Cell, Column, Group, Head, Row, TableContent
 from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
+    DIFFERENCES,
     ModeSignificance,
-    RankingComparison,
     compare_models,
 )
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
-    UNKNOWN,
     UNKNOWN_NOTE,
     mode_label,
     notes_on,
@@ -38,27 +30,45 @@ from pieline.studies.idiolink.tables.zero_shot import (
 )
 
 _P_VALUE = Head("p", latex="$p$")
+_COLUMNS = [Column(DIFFERENCES[name].name, label, interval=2) for name, label in METRICS.items()]
 
 
-def significance(inputs: DisplayInputs) -> TableContent:
-    """Build the table of differences between query modes, in points, with p-values."""
+def significance_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the differences between the query modes of each model and seed."""
+    numbers = OurNumbers(inputs.study)
     results = load_records(inputs.metrics, ModeSignificance)
-    labels = inputs.labels()
-    groups = []
     for item, path in zip(results, inputs.metrics, strict=True):
-        label = _label(item, labels[item.model.split("+", maxsplit=1)[0]])
-        key = {"model": item.model, "seed": str(item.seed)}
-        rows = (
-            _row((label, mode_label(first), mode_label(second)), key, both, (path,), item)
-            for (first, second), both in _by_pair(item.comparisons).items()
-        )
-        groups.append(Group(tuple(rows)))
+        for pair in item.comparisons:
+            keys = paths.keys_of("test", item.model, pair.second, item.seed)
+            numbers.add(
+                {**keys, "against": pair.first},
+                [DIFFERENCES[pair.metric]],
+                pair,
+                files=[path],
+                obstacles=obstacles_of(item),
+                p_value=pair.p_value,
+                p_holm=pair.p_holm,
+            )
+    return numbers.frame()
+
+
+def significance(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the differences between query modes, in points, with p-values."""
+    labels = inputs.labels()
+    groups: dict[str, list[Row]] = {}
+    keys = ("model", "train_mode", "loss", "seed", "against", "query_mode")
+    for (model, train_mode, loss, seed, *modes), pair in rows_of(numbers, keys).items():
+        label = labels[model]
+        if train_mode:
+            label += f" ({mode_label(train_mode)}, {loss} loss, seed {seed})"
+        groups.setdefault(label, []).append(_row((label, *map(mode_label, modes)), pair))
+    results = load_records(inputs.metrics, ModeSignificance)
     one, *_ = results
     resampling = _drawn(one.pies, one.queries, one.resamples, one.patterns)
-    tested = all(pair.difference is not None for item in results for pair in item.comparisons)
+    tested = numbers["ours"].notna().all()
     return _table(
         "Model",
-        groups,
+        groups.values(),
         f"Differences between query modes in points (second minus first), {_TESTED} for a model's"
         f" pairs of modes. {resampling}",
         notes_on(results) if tested else (*notes_on(results), UNKNOWN_NOTE),
@@ -66,7 +76,7 @@ def significance(inputs: DisplayInputs) -> TableContent:
 
 
 def _tests(study: ConfiguredStudy) -> DisplayInputs | None:
-    models = dict.fromkeys([*given.ranked(study), *given.tuned_bases(study)])
+    models = [*given.ranked(study), *given.tuned_bases(study)]
     return given.shown(study, given.others(study, paths.SIGNIFICANCE), models)
 
 
@@ -76,38 +86,51 @@ SIGNIFICANCE_TABLE = Table(
     "Paired randomization tests over PIEs between query modes, with intervals.",
     significance,
     _tests,
+    significance_numbers,
 )
 
 
-def model_pairs(inputs: DisplayInputs) -> TableContent:
-    """Build the table of differences between models by query mode, in points, with p-values."""
-    runs = sources(inputs, IdiolinkMetrics, ["query_mode", "model"], obstacles_of)
-    labels, permutations = inputs.labels(), inputs.options["permutations"]
-    groups = []
+def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the differences between all pairs of models in each query mode."""
+    numbers = OurNumbers(inputs.study)
+    records = load_records(inputs.metrics, IdiolinkMetrics)
     for mode in QUERY_MODES:
-        mode_runs = {model: source for (of_mode, model), source in runs.items() if of_mode == mode}
-        if len(mode_runs) < 2:
+        runs = {
+            item.model: (item, path)
+            for item, path in zip(records, inputs.metrics, strict=True)
+            if item.query_mode == mode
+        }
+        if len(runs) < 2:
             continue
-        compared = compare_models(
-            {model: source.records[0].by_pie for model, source in mode_runs.items()},
-            permutations=permutations,
-            resamples=inputs.options["resamples"],
-            seed=0,
-        )
-        rows = []
-        for pair, both in _by_pair(compared).items():
-            files = [file for model in pair for file in mode_runs[model].files]
-            records = [mode_runs[model].records[0] for model in pair]
-            names = (mode_label(mode), *(labels[model] for model in pair))
-            rows.append(_row(names, {"query_mode": mode}, both, files, *records))
-        groups.append(Group(tuple(rows)))
-    metrics = records_of(runs)
+        scores = {model: item.by_pie for model, (item, _) in runs.items()}
+        for pair in compare_models(scores, **inputs.options, seed=0):
+            of_pair = [runs[pair.first], runs[pair.second]]
+            numbers.add(
+                {**paths.keys_of("test", pair.second, mode, 0), "against": pair.first},
+                [DIFFERENCES[pair.metric]],
+                pair,
+                files=[path for _, path in of_pair],
+                obstacles=obstacles_of(*(item for item, _ in of_pair)),
+                p_value=pair.p_value,
+                p_holm=pair.p_holm,
+            )
+    return numbers.frame()
+
+
+def model_pairs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the differences between models by query mode, in points, with p-values."""
+    labels = inputs.labels()
+    groups: dict[str, list[Row]] = {}
+    for (mode, *models), pair in rows_of(numbers, ("query_mode", "against", "model")).items():
+        names = (mode_label(mode), *(labels[model] for model in models))
+        groups.setdefault(mode, []).append(_row(names, pair))
+    metrics = load_records(inputs.metrics, IdiolinkMetrics)
     sizes = [scores.queries for scores in metrics[0].by_pie.values()]
-    patterns = sign_patterns(len(sizes), permutations)
+    patterns = sign_patterns(len(sizes), inputs.options["permutations"])
     resampling = _drawn(len(sizes), sum(sizes), inputs.options["resamples"], patterns)
     return _table(
         "Query",
-        groups,
+        groups.values(),
         "Differences between models in points (second minus first) over the same queries,"
         f" {_TESTED} for a query mode's pairs of models. {resampling}",
         notes_on(metrics),
@@ -116,18 +139,16 @@ def model_pairs(inputs: DisplayInputs) -> TableContent:
 
 def _pairs(study: ConfiguredStudy) -> DisplayInputs | None:
     ranked, settings = given.ranked(study), study.settings
-    runs = study.plan.select(index="test", model=ranked)
-    modes = Counter(mode for _, mode in {(run.model, run.where["query_mode"]) for run in runs})
-    if max(modes.values(), default=0) < 2:
+    runs = given.zero_shot(study, ranked)
+    modes = [run.where["query_mode"] for run in runs]
+    if len({*modes}) == len(modes):
         return None
-    return DisplayInputs(
-        metrics=tuple(given.of_ranked(study)),
-        models=study.describe_models(ranked),
-        options={
-            "permutations": settings.permutations,
-            "resamples": settings.bootstrap_resamples,
-        },
-    )
+    options = {
+        "permutations": settings.permutations,
+        "resamples": settings.bootstrap_resamples,
+    }
+    inputs = study.display_inputs(runs, models=ranked)
+    return inputs.model_copy(update={"options": options})
 
 
 PAIRS_TABLE = Table(
@@ -136,6 +157,7 @@ PAIRS_TABLE = Table(
     "Paired randomization tests over PIEs between all pairs of models, with intervals.",
     model_pairs,
     _pairs,
+    pairs_numbers,
 )
 
 
@@ -146,13 +168,13 @@ _TESTED = (
 
 
 def _table(
-    label: str, groups: Sequence[Group], caption: str, notes: tuple[str, ...]
+    label: str, groups: Iterable[Sequence[Row]], caption: str, notes: tuple[str, ...]
 ) -> TableContent:
-    """Build a table of compared pairs; `label` is the header of the first column."""
+    """Lay out a table of compared pairs; `label` is the header of the first column."""
     scores = (head for name in METRICS.values() for head in (Head(name), _P_VALUE))
     return TableContent(
-        heads=((Head(label), Head("First"), Head("Second"), *scores),),
-        groups=tuple(groups),
+        heads=((*map(Head, (label, "First", "Second")), *scores),),
+        groups=tuple(Group(tuple(rows)) for rows in groups),
         caption=caption.format(p="p"),
         caption_latex=caption.format(p="$p$").replace("%", r"\%"),
         notes=notes,
@@ -170,56 +192,9 @@ def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
     )
 
 
-def _label(item: ModeSignificance, base: str) -> str:
-    """Return the label of a model, with training mode, loss and seed if it is fine-tuned."""
-    _, *training = item.model.split("+")
-    if not training:
-        return base
-    return f"{base} ({mode_label(training[0])}, {training[1]} loss, seed {item.seed})"
-
-
-def _difference(metric: str, label: str) -> Column[RankingComparison]:
-    """Return the column of differences in a metric; p-values and intervals are in the CSV."""
-
-    def details(source: Source[RankingComparison]) -> dict[str, str]:
-        (pair,) = source.records
-        p_values = {"p_value": pair.p_value, "p_holm": pair.p_holm}
-        texts = {key: f"{p:.4g}" if p is not None else "" for key, p in p_values.items()}
-        return texts | bounds(pair.interval)
-
-    return Column(
-        metric,
-        label,
-        lambda pair: per_cent(pair.difference),
-        unknown=UNKNOWN,
-        details=details,
-        text=lambda pair: interval_text(per_cent(pair.difference), pair.interval, 2),
-    )
-
-
-COLUMNS = {metric: _difference(metric, label) for metric, label in METRICS.items()}
-
-
-def _by_pair(
-    comparisons: Iterable[RankingComparison],
-) -> dict[tuple[str, str], list[RankingComparison]]:
-    pairs = defaultdict(list)
-    for pair in comparisons:
-        pairs[pair.first, pair.second].append(pair)
-    return pairs
-
-
-def _row(
-    labels: tuple[str, ...],
-    key: Mapping[str, str],
-    comparisons: Iterable[RankingComparison],
-    files: Iterable[str],
-    *measured: Measured,
-) -> Row:
-    """Return the row of a pair, with its comparison on each metric; `measured` are its runs."""
+def _row(labels: tuple[str, ...], pair: Mapping[str, Number]) -> Row:
+    """Return the row of a pair: the difference in each metric, and its corrected p-value."""
     cells: list[Cell] = []
-    for pair in comparisons:
-        of_pair = {**key, "first": pair.first, "second": pair.second}
-        source = Source(of_pair, [pair], tuple(files), obstacles=obstacles_of(*measured))
-        cells += (cell(COLUMNS[pair.metric], source), Cell(text=rounded(pair.p_holm, 4)))
+    for column in _COLUMNS:
+        cells += (column.cell(pair), Cell(text=rounded(pair[column.measure].p_holm, 4)))
     return Row(labels, tuple(cells))

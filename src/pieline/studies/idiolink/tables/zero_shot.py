@@ -2,66 +2,60 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+
+import pandas as pd
 
 from pieline.core.conditions import Measured, data_is_explained
-from pieline.reporting.columns import (
-    Column,
-    Source,
-    bounds,
-    cell,
-    headers,
-    mark_best,
-    records_of,
-    row,
-    sources,
-)
+from pieline.core.measures import Measure
+from pieline.core.records import load_records
 from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reporting.printed import read_published, rounded
-from pieline.reporting.tables import Group, Head, Row, TableContent
+from pieline.reporting.numbers import rows_of
+from pieline.reporting.ours import of_runs
+from pieline.reporting.printed import rounded
+from pieline.reporting.tables import Column, Group, Head, Row, TableContent, headers, number_row
+from pieline.reporting.tables import mark_best as with_best
 from pieline.studies.idiolink import inputs as given
-from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink import paths
+from pieline.studies.idiolink.metrics.ranking import MEASURES, UNKNOWN
+from pieline.studies.idiolink.metrics.scores import BM25, SCORES, IdiolinkMetrics
 from pieline.studies.idiolink.records import QUERY_MODES
-from pieline.studies.idiolink.tables.reference import (
-    published_name,
-    read_released,
-    released_score,
-)
 
 METRICS = {"r_precision": "R-Precision", "ndcg_at_10": "nDCG@10"}
-COLUMNS = [
-    (metric, mode)
+SCORE_COLUMNS = [
+    Column(f"{mode} {metric}", mode.removeprefix("instruction_"))
     for modes in (QUERY_MODES[:2], QUERY_MODES[2:])
     for metric in METRICS
     for mode in modes
 ]
-"""Metric and query mode of each column in Table 2."""
+"""Columns of Tables 2 and 5."""
 
 COMPOSITION_LABELS = {
     "full": "full",
     "lit_sim_sense": "without idiomatic",
     "lit_idiom": "literal + idiomatic",
 }
-BM25_TOLERANCE = 0.15
-"""Tolerance for BM25, in points. For 143 span queries, the top 100 includes documents with score
-zero, and the paper's order of ties is unknown.
-"""
-
-UNKNOWN = "unknown: the metric needs more documents than are kept per query"
-"""Reason for a missing score (see `RankingScores`)."""
 UNTUNED = "Without a validation split, k1 and b are fixed, not tuned."
 UNKNOWN_NOTE = f"Missing scores are {UNKNOWN}."
 RELEASED_INPUTS_NOTE = (
     "Queries and documents are written as in the released code (idiolink.inputs: released)."
 )
 NOT_RELEASED = "sample data, not the released IdioLink"
+OTHER_TEXT = (
+    "the released run writes queries with instructions differently (idiolink.inputs: released)"
+)
+OTHER_TUNING = "k1 and b of other queries or of another index than in the released run"
 MARKS = (
     "The best of our results in each column is bold; ↑ and ↓ mark an increase or decrease against"
     " the sentence embedding of the same setting."
 )
 """Caption text that explains the marks in Tables 2 and 5."""
+
+
+def run_of(item: IdiolinkMetrics) -> dict[str, str]:
+    """Return the keys of a run."""
+    return paths.keys_of(paths.index_of(item.composition), item.model, item.query_mode, item.seed)
 
 
 def obstacles_of(*measured: Measured) -> list[str]:
@@ -71,32 +65,50 @@ def obstacles_of(*measured: Measured) -> list[str]:
     return [*data, *dict.fromkeys(settings)]
 
 
+def released_obstacles(item: IdiolinkMetrics) -> list[str]:
+    """Return why a run is not comparable with the authors' released run, besides `obstacles_of`."""
+    tuning = item.tuning
+    if not tuning or (tuning.query_mode, tuning.composition) == (item.query_mode, item.composition):
+        return []
+    return [OTHER_TUNING]
+
+
+def released_note(item: IdiolinkMetrics) -> str:
+    """Return why the scores of a run may differ from those of the authors' released run."""
+    is_instructed = item.query_mode.startswith("instruction")
+    is_other = is_instructed and item.conditions.settings.get("inputs") == "paper"
+    return OTHER_TEXT if is_other else ""
+
+
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     """Return notes on the data, the inputs and the missing scores of a table or figure."""
     records = list(measured)
     inputs = [item.conditions.settings.get("inputs") for item in records]
     ranked = [item for item in records if isinstance(item, IdiolinkMetrics)]
-    unknown = any(score_pct(item, metric) is None for item in ranked for metric in METRICS)
     notes = {
         SAMPLE_NOTE: not all(map(data_is_explained, records)),
         RELEASED_INPUTS_NOTE: "released" in inputs,
-        UNKNOWN_NOTE: unknown,
+        UNKNOWN_NOTE: any(
+            getattr(item.overall, name) is None for item in ranked for name in MEASURES
+        ),
     }
     return tuple(note for note, holds in notes.items() if holds)
 
 
-def score_pct(metrics: IdiolinkMetrics | None, metric: str) -> float | None:
-    """Return the overall score in percent, or None if there is no run or no known score."""
-    value = None if metrics is None else getattr(metrics.overall, metric)
-    return None if value is None else 100 * float(value)
-
-
-SCORES = {
-    metric: Column[IdiolinkMetrics](
-        f"{metric}_pct", label, partial(score_pct, metric=metric), best="highest", unknown=UNKNOWN
+def of_rankings(
+    inputs: DisplayInputs, measures: Iterable[Measure[IdiolinkMetrics]] = SCORES
+) -> pd.DataFrame:
+    """Return our numbers of every run; by default, the scores over all queries."""
+    records = zip(load_records(inputs.metrics, IdiolinkMetrics), inputs.metrics, strict=True)
+    return of_runs(
+        inputs,
+        records,
+        [*measures],
+        run_of,
+        obstacles_of,
+        released_obstacles=released_obstacles,
+        released_note=released_note,
     )
-    for metric, label in METRICS.items()
-}
 
 
 def scores_table(
@@ -105,20 +117,21 @@ def scores_table(
     caption: str,
     notes: tuple[str, ...],
 ) -> TableContent:
-    """Build Table 2 or 5 from rows with a score for each of `COLUMNS`, by group title."""
+    """Lay out Table 2 or 5 from rows with `SCORE_COLUMNS`, by group title."""
     blank = Head("", span=len(labels))
     scores = [Head(label, span=2) for label in METRICS.values()]
     settings = [Head(f"{what} instructions", 2 * len(METRICS)) for what in ("without", "with")]
-    modes = [Head(mode) for mode in ("sentence", "span")] * 2 * len(METRICS)
     content = TableContent(
-        heads=((blank, *settings), (blank, *scores, *scores), (*map(Head, labels), *modes)),
+        heads=((blank, *settings), (blank, *scores, *scores), headers(labels, SCORE_COLUMNS)),
         groups=tuple(
-            Group(members, title) for title, rows in groups.items() if (members := tuple(rows))
+            Group(members, title)
+            for title, rows in groups.items()
+            if (members := tuple(map(with_arrows, rows)))
         ),
         caption=f"{caption} {MARKS}",
         notes=notes,
     )
-    return mark_best(content, [SCORES[metric] for metric, _ in COLUMNS])
+    return with_best(content)
 
 
 def with_arrows(row: Row) -> Row:
@@ -132,142 +145,85 @@ def with_arrows(row: Row) -> Row:
     return replace(row, cells=tuple(cells))
 
 
-def ordered_models(inputs: DisplayInputs, printed: Iterable[str]) -> list[ModelDescription]:
+def ordered_models(numbers: pd.DataFrame, inputs: DisplayInputs) -> list[ModelDescription]:
     """Return the models that have rows, in order.
 
-    The order is that of the printed names, with models that are not in the paper last. If only this
+    The order is that of a printed table, with models that are not in the paper last. If only this
     run's models have rows, it is that of the configuration.
     """
-    models = list(inputs.row_models())
+    models = inputs.row_models()
     if inputs.rows == "run":
         return models
-    places = {name: place for place, name in enumerate(dict.fromkeys(printed))}
-    return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
+    of_paper = numbers.loc[numbers["printed"].notna(), "model"].unique().tolist()
+    places = {name: place for place, name in enumerate(of_paper)}
+    return sorted(models, key=lambda model: places.get(model.name, len(places)))
 
 
-def zero_shot(inputs: DisplayInputs) -> TableContent:
-    """Build Table 2: R-Precision and nDCG@10 (percent) in the query modes, by group of models.
+def zero_shot(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out Table 2: R-Precision and nDCG@10 (percent) in the query modes, by group of models.
 
     Models that are not in the paper form a third group. If only this run's models have rows, there
-    are no groups. The CSV also has the intervals, and the scores of the authors' released run for
-    the same models and modes.
+    are no groups.
     """
-    printed = read_published(inputs.files["published"], ["model", "query_mode"])
-    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
-    released = read_released(inputs.files["released"]) if "released" in inputs.files else {}
-    names = {model.name: published_name(model) for model in inputs.models}
-
-    def details(source: Source[IdiolinkMetrics], metric: str) -> dict[str, str]:
-        """Return the columns of the interval and, if there is one, of the released score."""
-        columns = _interval(source, metric)
-        if not released or not source.records:
-            return columns
-        (item,) = source.records
-        theirs = released_score(
-            released,
-            item,
-            names[item.model],
-            scope="overall",
-            metric=metric,
-            obstacles=source.obstacles,
-        )
-        return columns | (theirs.columns() if theirs else {})
-
-    columns = {
-        metric: replace(
-            column,
-            tolerance=partial(_tolerance, metric=metric),
-            details=partial(details, metric=metric),
-        )
-        for metric, column in SCORES.items()
-    }
-
-    def source(model: ModelDescription, mode: str) -> Source[IdiolinkMetrics]:
-        of_predictions = model.kind == "predictions"
-        usual = "no such run" if of_predictions else "idiolink.query_modes does not name it"
-        missing = Source[IdiolinkMetrics](
-            {"model": model.name, "query_mode": mode},
-            not_run=inputs.why_not(model.name, mode) or usual,
-        )
-        in_paper = printed.get((model.published_as or "", mode), {})
-        return replace(runs.get((model.name, mode), missing), printed=in_paper)
-
+    by_model = rows_of(numbers, ("model",), across=("query_mode",))
     groups: dict[str, list[Row]] = {"No-Instruct": [], "Instruction": [], "Not in the paper": []}
     grouped = inputs.rows == "paper"
-    for model in ordered_models(inputs, (name for name, _ in printed)):
-        kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
-        title = kind if model.published_as else "Not in the paper"
-        scores = row(
-            (model.label, model.parameters or "–"),
-            [(columns[metric], source(model, mode)) for metric, mode in COLUMNS],
-            reason=inputs.not_run.get(model.name, ""),
-        )
-        groups.setdefault(title if grouped else "", []).append(with_arrows(scores))
-    metrics = records_of(runs)
+    for model in ordered_models(numbers, inputs):
+        if scores := by_model.get((model.name,)):
+            kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
+            title = kind if model.published_as else "Not in the paper"
+            labels = (model.label, model.parameters or "–")
+            rows = groups.setdefault(title if grouped else "", [])
+            rows.append(number_row(labels, SCORE_COLUMNS, scores))
     return scores_table(
         ("", "Model", "Param") if grouped else ("Model", "Param"),
         groups,
         "Zero-shot results on IdioLink in percent.",
-        notes_on(metrics),
+        notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
     )
 
 
 def _all_rows(study: ConfiguredStudy) -> DisplayInputs:
-    rows = given.models_of_kinds(study, "embedder", *given.OWN_RANKERS, "predictions")
-    metrics = given.zero_shot(study, "full", rows)
-    inputs = given.with_paper(study, metrics, rows, study.settings.models)
+    models = given.of_kinds(
+        study, study.settings.models, "embedder", *given.OWN_RANKERS, "predictions"
+    )
+    runs = given.zero_shot(study, models, made=False)
+    inputs = study.display_inputs(runs, "embedder", models=models)
+    inputs = given.with_skipped_modes(study, inputs, models)
     return inputs.with_files(**given.released_run(study))
 
 
+_NO_MODE = "idiolink.query_modes does not name it"
+"""Why a printed number of a configured model is missing."""
 ZERO_SHOT_TABLE = Table(
     "idiolink_zero_shot",
     "Table 2",
     "Zero-shot retrieval in four query modes, in percent.",
     zero_shot,
     _all_rows,
-    printed="idiolink_table2",
+    of_rankings,
+    printed=("idiolink_table2",),
+    otherwise=_NO_MODE,
 )
 
 
-def _tolerance(source: Source[IdiolinkMetrics], metric: str) -> float:
-    """Return the tolerance of a cell in Table 2, in points.
-
-    Without instructions, the protocol is fully known, so the tolerance is zero, or 0.05 for numbers
-    printed with one decimal. With instructions, the paper's exact text is unknown, so the tolerance
-    is 0.05.
-    """
-    printed = source.printed.get(f"{metric}_pct")
-    to_one_decimal = printed is not None and round(printed, 1) == printed
-    with_instructions = source.key["query_mode"].startswith("instruction")
-    return 0.05 if to_one_decimal or with_instructions else 0.0
+def bm25_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return our numbers of appendix E.2: tuned k1 and b, and scores."""
+    return of_rankings(inputs, [*BM25, *SCORES])
 
 
-def _interval(source: Source[IdiolinkMetrics], metric: str) -> dict[str, str]:
-    return bounds(source.records[0].intervals.get(metric) if source.records else None)
-
-
-BM25 = (
-    Column[IdiolinkMetrics](
-        "k1", "k1", lambda item: item.tuning.chosen.k1 if item.tuning else None, latex="$k_1$"
-    ),
-    Column[IdiolinkMetrics](
-        "b", "b", lambda item: item.tuning.chosen.b if item.tuning else None, latex="$b$"
-    ),
-    *(replace(column, tolerance=lambda _: BM25_TOLERANCE) for column in SCORES.values()),
-)
-
-
-def bm25(inputs: DisplayInputs) -> TableContent:
-    """Build the table of appendix E.2: tuned k1 and b, and scores (percent) of BM25."""
-    printed = read_published(inputs.files["published"], ["query_mode"])
-    runs = sources(inputs, IdiolinkMetrics, ["model", "query_mode"], obstacles_of)
-    rows = []
-    for (_, mode), source in runs.items():
-        beside = replace(source, printed=printed.get((mode,), {}))
-        rows.append(row((mode,), [(column, beside) for column in BM25]))
-    metrics = records_of(runs)
+def bm25(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table of appendix E.2: tuned k1 and b, and scores (percent) of BM25."""
+    columns = [
+        Column("k1", "k1", latex="$k_1$"),
+        Column("b", "b", latex="$b$"),
+        *(Column(metric, label) for metric, label in METRICS.items()),
+    ]
+    metrics = load_records(inputs.metrics, IdiolinkMetrics)
+    by_run = rows_of(numbers, ("model", "query_mode"))
+    rows = [number_row((mode,), columns, scores) for (_, mode), scores in by_run.items()]
     return TableContent(
-        heads=(headers(["Query"], BM25),),
+        heads=(headers(["Query"], columns),),
         groups=(Group(tuple(rows)),),
         caption="BM25 on IdioLink in percent; k1 and b chosen on the validation split by nDCG@10.",
         caption_latex="BM25 on IdioLink in percent; $k_1$ and $b$ chosen on the validation split"
@@ -281,7 +237,8 @@ def bm25(inputs: DisplayInputs) -> TableContent:
 
 
 def _of_bm25(study: ConfiguredStudy) -> DisplayInputs | None:
-    return given.shown(study, given.zero_shot(study, "full", given.models_of_kinds(study, "bm25")))
+    models = given.of_kinds(study, given.ranked(study), "bm25")
+    return given.shown(study, given.zero_shot(study, models), models)
 
 
 BM25_TABLE = Table(
@@ -290,53 +247,57 @@ BM25_TABLE = Table(
     "BM25 by sentence and by span.",
     bm25,
     _of_bm25,
-    printed="idiolink_bm25",
+    bm25_numbers,
+    printed=("idiolink_bm25",),
+    otherwise=_NO_MODE,
 )
 
 
-def ablation(inputs: DisplayInputs) -> TableContent:
-    """Build the ablation table: both metrics (percent) by model, mode and index composition.
+def ablation_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return our numbers by index composition: scores, and k1 and b of BM25."""
+    numbers = of_rankings(inputs, [*SCORES, *BM25])
+    is_parameter = numbers["measure"].isin([measure.name for measure in BM25])
+    return numbers[~is_parameter | numbers["ours"].notna()]
+
+
+def ablation(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the ablation table: both metrics (percent) by model, mode and index composition.
 
     The table is not in the paper.
     """
-    keys = ("model", "query_mode", "composition")
-    runs = sources(inputs, IdiolinkMetrics, keys, obstacles_of)
-    compositions = [name for name in COMPOSITION_LABELS if any(key[2] == name for key in runs)]
-    columns = [replace(column, details=_tuned_values) for column in SCORES.values()]
-    groups = [
-        Group(
-            tuple(
-                Row(
-                    (model.label, mode_label(mode)),
-                    tuple(
-                        cell(column, runs[model.name, mode, composition])
-                        for column in columns
-                        for composition in compositions
-                    ),
-                )
-                for mode in QUERY_MODES
-                if all((model.name, mode, composition) in runs for composition in compositions)
-            )
-        )
-        for model in inputs.models
+    compositions = [name for name in COMPOSITION_LABELS if name in {*numbers["composition"]}]
+    columns = [
+        Column(f"{composition} {metric}", COMPOSITION_LABELS[composition])
+        for metric in METRICS
+        for composition in compositions
     ]
-    metrics = records_of(runs)
-    labels = [Head(COMPOSITION_LABELS[name]) for name in compositions] * len(METRICS)
+    by_run = rows_of(numbers, ("model", "query_mode"), across=("composition",))
+    groups = []
+    for model in inputs.models:
+        runs = ((mode, by_run.get((model.name, mode), {})) for mode in QUERY_MODES)
+        rows = [
+            number_row((model.label, mode_label(mode)), columns, scores)
+            for mode, scores in runs
+            if all(column.measure in scores for column in columns)
+        ]
+        groups.append(Group(tuple(rows)))
     scores = [Head(label, span=len(compositions)) for label in METRICS.values()]
     return TableContent(
-        heads=((Head("", span=2), *scores), (Head("Model"), Head("Query"), *labels)),
+        heads=((Head("", span=2), *scores), headers(["Model", "Query"], columns)),
         groups=tuple(groups),
         caption="The same queries over several compositions of the index, in percent: all usages,"
         " without the idiomatic documents, and literal and idiomatic documents only.",
-        notes=notes_on(metrics),
+        notes=notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
     )
 
 
 def _compositions(study: ConfiguredStudy) -> DisplayInputs | None:
     if not {*study.settings.compositions} - {"full"}:
         return None
-    models = given.models_of_kinds(study, "bm25", "embedder", *given.OWN_RANKERS)
-    return given.shown(study, given.of_compositions(study), models)
+    ranked = given.ranked(study)
+    models = given.of_kinds(study, ranked, "bm25", "embedder", *given.OWN_RANKERS)
+    runs = given.zero_shot(study, ranked, *study.settings.compositions)
+    return given.shown(study, runs, models)
 
 
 ABLATION_TABLE = Table(
@@ -345,14 +306,8 @@ ABLATION_TABLE = Table(
     "The same queries over an index without some usages, in percent.",
     ablation,
     _compositions,
+    ablation_numbers,
 )
-
-
-def _tuned_values(source: Source[IdiolinkMetrics]) -> dict[str, str]:
-    """Return the columns of k1 and b, which are empty for models other than BM25."""
-    tuning = source.records[0].tuning
-    chosen = tuning.chosen.model_dump() if tuning else {}
-    return {key: f"{chosen[key]:g}" if chosen else "" for key in ("k1", "b")}
 
 
 def mode_label(mode: str) -> str:

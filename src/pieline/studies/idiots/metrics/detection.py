@@ -6,18 +6,21 @@ outcome counts list unreadable answers separately.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, get_args
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
-from pieline.core.outcomes import OutcomeName
+from pieline.core.measures import Measure
+from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.core.records import Frozen
 from pieline.core.significance import cohen_kappa
 from pieline.core.uncertainty import (
     Counts,
+    Interval,
     Ratios,
     draw_units,
     percentile_interval,
@@ -97,6 +100,100 @@ class DetectionMetrics(MetricRecord):
     errors: dict[str, int]
     error_types: dict[ErrorType, int]
     resamples: int
+
+
+def _fraction(
+    name: str, get: Callable[[DetectionMetrics], Score], better: Literal["high", "low"] = "high"
+) -> Measure[DetectionMetrics]:
+    def interval(item: DetectionMetrics) -> Interval | None:
+        score = get(item)
+        if score.low is None or score.high is None:
+            return None
+        return Interval(low=score.low, high=score.high)
+
+    return Measure(name, lambda item: get(item).value, interval, decimals=3, better=better)
+
+
+def _count(
+    name: str, value: Callable[[DetectionMetrics], int | None], unknown: str = ""
+) -> Measure[DetectionMetrics]:
+    return Measure(name, value, decimals=0, unknown=unknown)
+
+
+def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
+    """Return a getter for one count in a field that maps names to counts."""
+    return lambda item: int(getattr(item, field)[key])
+
+
+def _of_error(name: ErrorType) -> Measure[DetectionMetrics]:
+    def value(item: DetectionMetrics) -> int | None:
+        is_sorted = item.error_types or not item.errors["wrong_idiom"]
+        return item.error_types.get(name, 0) if is_sorted else None
+
+    return _count(name, value, UNSORTED)
+
+
+UNSORTED = "its wrong idioms are not sorted yet (error type, in the cases to judge)"
+"""Why a run has no numbers of error types."""
+DETECTION = (
+    _fraction("accuracy", attrgetter("accuracy")),
+    _fraction("misclassification_rate", attrgetter("misclassification_rate"), "low"),
+    _fraction("recall", attrgetter("recall")),
+    _fraction("specificity", attrgetter("specificity")),
+    _fraction("precision", attrgetter("precision")),
+    _fraction("balanced_accuracy", attrgetter("balanced_accuracy")),
+    _count(
+        "answers_unreadable",
+        lambda item: sum(item.outcomes[name] for name in item.outcomes.keys() - READABLE),
+    ),
+    *(
+        _count(f"answers_{name}", _entry("outcomes", name))
+        for name in sorted(get_args(OutcomeName))
+    ),
+)
+"""Measures of section 5.1 (Table 1), and the numbers of answers by outcome."""
+CONSISTENCY = (
+    _count("positives", lambda item: item.idiomatic),
+    _count("true_positives", lambda item: item.true_positive_consistency.of),
+    _count("true_positives_with_correct_idiom", lambda item: item.true_positive_consistency.count),
+    _fraction("true_positive_consistency", attrgetter("true_positive_consistency")),
+    _count("verdicts_human", _entry("verdicts", "human")),
+    _count("verdicts_automatic", _entry("verdicts", "automatic")),
+    Measure[DetectionMetrics]("kappa", lambda item: item.kappa, decimals=3),
+)
+"""Measures of section 5.2 (Table 2)."""
+DISTRACTORS = (
+    _count("distractors", lambda item: item.distractors),
+    _count("false_positives_on_associated_pie", lambda item: item.distractor_pie_ratio.count),
+    _fraction("ratio", attrgetter("distractor_pie_ratio"), "low"),
+    _count("verdicts_human", _entry("verdicts", "human")),
+    _count("verdicts_automatic", _entry("verdicts", "automatic")),
+)
+"""Measures of section 5.2.1 (Table 3)."""
+ERRORS = tuple(
+    _count(name, _entry("errors", name))
+    for name in (
+        "false_negatives",
+        "wrong_idiom",
+        "false_positives_on_pie",
+        "false_positives_elsewhere",
+    )
+)
+ERROR_TYPES = tuple(map(_of_error, get_args(ErrorType)))
+"""Errors of section 5.2.1, and the types of wrong idioms."""
+
+
+def of_kind(kind: DistractorKind) -> tuple[Measure[DetectionMetrics], ...]:
+    """Return the measures of a kind of distractor."""
+
+    def scores(item: DetectionMetrics) -> dict[str, Score]:
+        return item.by_distractor_kind[kind]
+
+    return (
+        _fraction(f"ratio_{kind}", lambda item: scores(item)["distractor_pie_ratio"], "low"),
+        _count(f"distractors_{kind}", lambda item: scores(item)["distractor_pie_ratio"].of),
+        _fraction(f"specificity_{kind}", lambda item: scores(item)["specificity"]),
+    )
 
 
 class Fraction(NamedTuple):

@@ -11,8 +11,8 @@ from pieline.core.records import load_record
 from pieline.reporting.displays import ConfiguredStudy, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.jam import inputs as given
 from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
+from pieline.studies.jam.tables.common import attention_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def attention(inputs: DisplayInputs) -> Drawing:
 
 
 def _made(study: ConfiguredStudy) -> DisplayInputs | None:
-    inputs = given.attention(study)
+    inputs = attention_of(study)
     return inputs if inputs and inputs.metrics else None
 
 

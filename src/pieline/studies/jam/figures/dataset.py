@@ -12,8 +12,8 @@ from pieline.languages.registry import get_language
 from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.jam.inputs import statistics
 from pieline.studies.jam.metrics.statistics import JamStatistics
+from pieline.studies.jam.tables.common import statistics_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ FLOW = Figure(
     "Section 3",
     "From ID10M's test split to originals and hard variants.",
     flow,
-    statistics,
+    statistics_of,
 )
 
 

@@ -12,22 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language, language_names
-from pieline.reporting.columns import over_seeds
 from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.printed import read_published
-from pieline.studies.jam.inputs import with_panel
-from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.runs import ACCURACY, DRIFT, JamMetrics
 from pieline.studies.jam.metrics.seeds import (
     RunKey,
     Runs,
-    accuracy,
     by_run,
     confused_runs,
     counted_runs,
-    negative_drift,
+    mean_over_seeds,
     panel,
     prompted,
     unreadable,
@@ -40,6 +36,7 @@ from pieline.studies.jam.tables.common import (
     notes_on,
     printed_runs,
     title_of,
+    with_panel,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +103,7 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     undefined drift are omitted.
     """
     runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
-    numbers = read_published(inputs.files["text_numbers"], ["id"])
+    numbers = inputs.printed("text_numbers", "id")
     printed, ours = {}, {}
 
     def mark(key: RunKey, drift: float, right: float, *, is_printed: bool) -> _Mark:
@@ -116,13 +113,13 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
         star = "*" if not is_printed and unreadable(runs[key])[0] else ""
         return _Mark(key, model, drift, right, is_printed, shape, area, star)
 
-    for key, row in _printed(inputs).items():
+    for key, row in _printed(inputs, "jam_table3").items():
         right = 100 * row["success"] / numbers[f"jam.variants_{key.language}",]["value"]
         printed[key] = mark(key, row["negative_drift_pct"], right, is_printed=True)
     for key, seeds in runs.items():
-        x, y = over_seeds(seeds, negative_drift), over_seeds(seeds, accuracy)
-        if x and y:
-            ours[key] = mark(key, x.mean, y.mean, is_printed=False)
+        x, y = (mean_over_seeds(seeds, measure) for measure in (DRIFT, ACCURACY))
+        if x is not None and y is not None:
+            ours[key] = mark(key, x, y, is_printed=False)
     of_paper = ("zero_shot", "few_shot_sc_cotbest")
     reasoning = {name for name, model in models.items() if model.reasoning}
     shown = {key.setting for key in runs}.union(of_paper)
@@ -153,22 +150,21 @@ ACCURACY_VS_DRIFT = Figure(
     "Accuracy on the originals against negative drift.",
     accuracy_vs_drift,
     with_panel,
-    printed="jam_table3",
-    text_numbers=True,
+    printed=("jam_table3", "text_numbers"),
 )
 
 
-def _printed(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
+def _printed(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
     """Return the printed rows of prompted models in the figure's languages, by run."""
     return {
         key: row
-        for key, row in printed_runs(inputs).items()
+        for key, row in printed_runs(inputs, file).items()
         if key.setting != "fine_tuned" and key.language in inputs.options["languages"]
     }
 
 
 def _models(inputs: DisplayInputs) -> dict[str, ModelDescription]:
-    return {model.name: model for model in (*inputs.models, *inputs.absent)}
+    return {model.name: model for model in inputs.models}
 
 
 def confused_models(inputs: DisplayInputs) -> Drawing:
@@ -184,7 +180,7 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
     every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(inputs)
     reasoning = {name for name, model in models.items() if model.reasoning}
     runs = counted_runs(every, figure3, reasoning)
-    printed = inputs.printed("id", file="text_numbers")
+    printed = inputs.printed("text_numbers", "id")
     figure, axes = _panels(len(languages) or 1, height=1.7, shared=True)
     counted = "runs" if figure3.count == "runs" else "models"
     most = 1
@@ -229,7 +225,7 @@ CONFUSED_MODELS = Figure(
     "How many models each hard variant confuses.",
     confused_models,
     with_panel,
-    text_numbers=True,
+    printed=("text_numbers",),
 )
 
 
@@ -256,7 +252,7 @@ def all_vs_mixed(inputs: DisplayInputs) -> Drawing:
     are hollow and drawn behind ours.
     """
     runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
-    printed = _printed(inputs)
+    printed = _printed(inputs, "jam_table6")
     marks = []
 
     def add(key: RunKey, every: float, none: float, some: float, *, is_printed: bool) -> None:
@@ -295,7 +291,7 @@ ALL_VS_MIXED = Figure(
     "All-confused against partly confused originals.",
     all_vs_mixed,
     with_panel,
-    printed="jam_table6",
+    printed=("jam_table6",),
 )
 
 

@@ -1,6 +1,9 @@
 """Metric records of the attention analysis (ID10M-JAM, appendix H)."""
 
+from operator import attrgetter
+
 from pieline.core.conditions import Measured
+from pieline.core.measures import Measure, share
 from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval
 
@@ -68,3 +71,17 @@ class AttentionMetrics(Measured):
     misleading: MeanShare
     resolved: MeanShare
     difference: MeanShare
+
+
+def _share(name: str) -> Measure[AttentionMetrics]:
+    part = attrgetter(name)
+    return share(
+        f"attention_{name}", lambda item: part(item).mean, lambda item: part(item).interval
+    )
+
+
+ATTENTION = (
+    Measure[AttentionMetrics]("attention_pairs", lambda item: len(item.pairs), decimals=0),
+    *map(_share, ("misleading", "resolved", "difference")),
+)
+"""Measures of appendix H: number of pairs, and shares of attention that fall on cue words."""

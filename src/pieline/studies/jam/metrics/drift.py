@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pieline.core.measures import Measure
 from pieline.core.records import Frozen
 from pieline.core.significance import holm, randomization_test
 from pieline.core.uncertainty import Interval, ratio_interval
@@ -83,6 +84,11 @@ class DriftComparison(Frozen):
     difference: float
     p_value: float
     p_holm: float
+
+
+DIFFERENCE = Measure[DriftComparison](
+    "negative_drift_difference", lambda test: 100 * test.difference, unit="points"
+)
 
 
 def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) -> Drift:

@@ -5,6 +5,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
@@ -12,6 +13,7 @@ from xml.sax.saxutils import quoteattr
 from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import write_text
+from pieline.core.measures import Measure, share
 from pieline.core.records import Frozen, Id, validated
 from pieline.core.review import reviewed_rows, write_sheet, write_tasks
 from pieline.core.significance import cohen_kappa
@@ -90,6 +92,23 @@ class HumanMetrics(Measured):
     second: AnnotatorScores
     agreement: float
     kappa: float | None
+
+
+def _of_person(person: str) -> list[Measure[HumanMetrics]]:
+    return [
+        share(f"human_{field}_{person}", attrgetter(f"{person}.{field}"), decimals=1)
+        for field in AnnotatorScores.model_fields
+    ]
+
+
+HUMANS: dict[str, list[Measure[HumanMetrics]]] = {
+    "variants labeled": [Measure("human_variants", attrgetter("variants"), decimals=0)],
+    "first": _of_person("first"),
+    "second": _of_person("second"),
+    "agreement": [share("human_agreement", attrgetter("agreement"), decimals=1)],
+    "Cohen's kappa": [Measure("human_kappa", attrgetter("kappa"))],
+}
+"""Measures of section 5.1, by what they are of."""
 
 
 def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSentence]:

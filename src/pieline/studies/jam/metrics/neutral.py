@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
+from pieline.core.measures import Measure, share
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.jam.metrics.identification import Scoring, is_correct
 from pieline.studies.jam.predictions.records import IdiomPrediction
@@ -36,6 +38,15 @@ class NeutralMetrics(Measured):
     share: float | None
     interval: Interval | None
     outcomes: dict[str, int]
+
+
+NEUTRAL: tuple[Measure[NeutralMetrics], ...] = (
+    Measure("neutral_confusing", attrgetter("confusing"), decimals=0),
+    Measure("neutral_variants", attrgetter("neutral"), decimals=0),
+    Measure("neutral_confused", attrgetter("still_confused"), decimals=0),
+    share("neutral_share", attrgetter("share"), attrgetter("interval"), decimals=1),
+)
+"""Measures of appendix G."""
 
 
 def neutral_metrics(

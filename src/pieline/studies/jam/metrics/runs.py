@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
 from pieline.core.errors import UserError
+from pieline.core.measures import Measure, share
+from pieline.core.outcomes import READABLE
 from pieline.core.uncertainty import Interval
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.metrics.drift import (
@@ -25,6 +28,7 @@ from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags
 from pieline.studies.jam.metrics.tokens import TaggingScores, tagging_scores
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence, by_original
+from pieline.studies.jam.settings import ADDED, FINE_TUNED
 
 
 class JamMetrics(Measured):
@@ -68,6 +72,80 @@ class JamMetrics(Measured):
     tagging_of_variants: TaggingScores | None
     outcomes: dict[str, int]
     judged: list[JudgedOriginal]
+
+
+def _drift(usage: str, ending: str = "") -> tuple[Measure[JamMetrics], ...]:
+    """Return S, F and ND of the originals of a usage."""
+    part = attrgetter(usage)
+    return (
+        Measure(f"success{ending}", lambda item: part(item).success),
+        Measure(f"flipped{ending}", lambda item: part(item).flipped),
+        share(
+            f"negative_drift{ending}",
+            lambda item: part(item).negative_drift,
+            lambda item: part(item).interval,
+            better="low",
+            unknown="no such original was judged correctly, so no variant could drift",
+        ),
+    )
+
+
+def _confusion(name: str) -> Measure[JamMetrics]:
+    def value(item: JamMetrics) -> int:
+        # The paper counts variants for encoders and originals for language models.
+        tagged = item.setting in (FINE_TUNED, *ADDED)
+        return int(getattr(item.confusion_of_variants if tagged else item.confusion, name))
+
+    return Measure(name, value)
+
+
+def _right(ending: str, *figurative: bool) -> tuple[Measure[JamMetrics], ...]:
+    """Return the share and the number of correctly judged originals."""
+
+    def judged(item: JamMetrics) -> list[JudgedOriginal]:
+        return [case for case in item.judged if case.is_figurative in figurative]
+
+    return (
+        share(
+            f"accuracy{ending}",
+            lambda item: accuracy(judged(item)),
+            unknown="there is no such original",
+        ),
+        Measure(f"right{ending}", lambda item: sum(case.correct for case in judged(item))),
+    )
+
+
+def _f1(of: str, sentences: str) -> Measure[JamMetrics]:
+    scores = attrgetter(f"tagging_of_{sentences}")
+    return share(
+        f"{of}_f1_{sentences}",
+        lambda item: scores(item) and getattr(scores(item), f"{of}_f1"),
+        unknown="there are no hard variants",
+    )
+
+
+ACCURACY: Measure[JamMetrics] = share(
+    "accuracy", attrgetter("accuracy"), attrgetter("accuracy_interval")
+)
+UNREADABLE = Measure[JamMetrics](
+    "unreadable",
+    lambda item: sum(item.outcomes[name] for name in item.outcomes.keys() - READABLE),
+    decimals=0,
+)
+"""Number of unreadable answers."""
+SUCCESS, FLIPPED, DRIFT = _drift("overall")
+LITERAL, IDIOMATIC = _drift("literal", "_literal"), _drift("idiomatic", "_idiomatic")
+"""S, F and ND by usage."""
+CONFUSION = tuple(map(_confusion, Confusion.model_fields))
+"""AC, NC and MX."""
+ORIGINALS = (
+    *_right("", False, True),
+    *_right("_literal", False),
+    *_right("_idiomatic", True),
+)
+"""Correctly judged originals, by usage."""
+TAGS = tuple(_f1(of, texts) for texts in ("originals", "variants") for of in ("span", "token"))
+"""F1 of predicted tags."""
 
 
 def match_predictions(
@@ -187,15 +265,17 @@ def jam_metrics(
 def by_strict_majority(prediction: IdiomPrediction) -> IdiomPrediction:
     """Return the prediction that follows from a strict majority of all its answers.
 
-    As in the released analysis for Table 6, an idiom needs more than half of the answers, of which
-    the unreadable ones name none, and idioms are compared in lowercase. A prediction without
+    As in the released analysis for Table 6, an idiom must be named more often than half the number
+    of answers, of which the unreadable ones name none. An answer that repeats an idiom counts that
+    often. Idioms are compared in lowercase, without surrounding space. A prediction without
     readable answers is unchanged.
     """
     if not any(sample.idioms is not None for sample in prediction.samples):
         return prediction
-    answers = [{text.lower() for text in sample.idioms or ()} for sample in prediction.samples]
-    votes = Counter(chain.from_iterable(answers))
-    named = tuple(sorted(text for text, number in votes.items() if 2 * number > len(answers)))
+    texts = chain.from_iterable(sample.idioms or () for sample in prediction.samples)
+    votes = Counter(text.lower().strip() for text in texts)
+    most = len(prediction.samples)
+    named = tuple(sorted(text for text, number in votes.items() if 2 * number > most))
     return prediction.model_copy(update={"outcome": "ok", "idioms": named})
 
 

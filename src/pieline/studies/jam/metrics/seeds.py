@@ -1,12 +1,13 @@
 """Group and aggregate the runs of ID10M-JAM over seeds, for tables and figures."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
+from statistics import fmean
 from typing import NamedTuple, TypeVar, get_args
 
+from pieline.core.measures import Measure
 from pieline.core.outcomes import READABLE
-from pieline.reporting.printed import per_cent
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.predictions.prompt_settings import PromptSetting
@@ -24,7 +25,6 @@ class RunKey(NamedTuple):
 
 
 Runs = Mapping[RunKey, Sequence[JamMetrics]]
-Value = Callable[[JamMetrics], float | None]
 
 
 def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
@@ -63,14 +63,11 @@ def panel(runs: Mapping[RunKey, T], setting: str, reasoning: Collection[str]) ->
     }
 
 
-def accuracy(item: JamMetrics) -> float | None:
-    """Return the accuracy on originals in percent; None without originals."""
-    return per_cent(item.accuracy)
-
-
-def negative_drift(item: JamMetrics) -> float | None:
-    """Return ND_M in percent; None if S_M is 0."""
-    return per_cent(item.overall.negative_drift)
+def mean_over_seeds(seeds: Sequence[JamMetrics], measure: Measure[JamMetrics]) -> float | None:
+    """Return the mean of a measure; None if it is unknown of a seed."""
+    values = [measure.value(item) for item in seeds]
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
 
 
 def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]) -> Runs:

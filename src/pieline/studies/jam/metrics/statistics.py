@@ -1,12 +1,15 @@
 """Count sentences and variants from ID10M to the dataset, for Table 2 and the flow figure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.measures import Measure
 from pieline.studies.jam.datasets.dataset import JamManifest, count_pies
 from pieline.studies.jam.records import Original
+from pieline.studies.jam.settings import NO_VARIANTS
 
 
 class JamStatistics(MetricRecord):
@@ -65,6 +68,54 @@ class JamStatistics(MetricRecord):
         if self.dataset_originals and self.dataset_literal is not None:
             return 100 * self.dataset_literal / self.dataset_originals
         return 100 * self.literal / self.originals if self.originals_are_released else None
+
+
+def _count(
+    name: str, value: Callable[[JamStatistics], int | None], unknown: str = NO_VARIANTS
+) -> Measure[JamStatistics]:
+    return Measure(name, value, decimals=0, unknown=unknown)
+
+
+def _sentences(name: str, of_originals: str, of_dataset: str) -> Measure[JamStatistics]:
+    """Return a count of items of the dataset; without a dataset, of released originals."""
+
+    def value(item: JamStatistics) -> int | None:
+        originals = item.originals_are_released and item.dataset_originals is None
+        count: int | None = getattr(item, of_originals if originals else of_dataset)
+        return count
+
+    return _count(name, value)
+
+
+def _literal_share_of_test_split(item: JamStatistics) -> float:
+    literal = item.raw_test_sentences - item.raw_test_with_idiom
+    return 100 * literal / item.raw_test_sentences
+
+
+ID10M = (
+    _count("train_sentences", attrgetter("raw_train_sentences"), "there is no training file"),
+    _count("test_sentences", attrgetter("raw_test_sentences")),
+    # Printed without decimals, so half a unit is 0.5 instead of 0.05.
+    Measure("literal_share", _literal_share_of_test_split, unit="%", decimals=1, tolerance=0.45),
+)
+"""Measures of ID10M in Table 2 and the text."""
+JAM = (
+    _sentences("test_sentences", "originals", "dataset_originals"),
+    _count("test_variants", attrgetter("dataset_variants")),
+    _sentences("unique_pies", "unique_pies_originals", "unique_pies"),
+    _sentences("literal", "literal", "dataset_literal"),
+    Measure[JamStatistics](
+        "literal_share", attrgetter("literal_share"), unit="%", unknown=NO_VARIANTS
+    ),
+    # The release has only originals that passed variant validation, so the earlier count is
+    # unknown.
+    _count(
+        "filtered_originals",
+        lambda item: None if item.originals_are_released else item.originals,
+        "not published: the release holds what variant validation left",
+    ),
+)
+"""Measures of ID10M-JAM in Table 2 and the text."""
 
 
 def jam_statistics(

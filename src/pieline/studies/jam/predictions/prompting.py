@@ -141,7 +141,10 @@ def sample_of(answer: Answer) -> IdiomSample:
     parsed = parse_idioms(answer)
     idioms = None if parsed.value is None else tuple(parsed.value)
     return IdiomSample(
-        key=answer.key, outcome=parsed.outcome.value, rule=parsed.rule, idioms=idioms
+        key=answer.key,
+        outcome=parsed.outcome.value,
+        rule=parsed.rule or answer.failure,
+        idioms=idioms,
     )
 
 

@@ -15,7 +15,8 @@ class IdiomSample(Record):
     Attributes:
         key: Key of the recorded answer.
         outcome: Outcome of parsing the answer.
-        rule: Name of the parsing rule; empty if the answer is unreadable.
+        rule: Name of the parsing rule; if the answer is unreadable, the provider's reason for a
+            failure, or empty.
         idioms: Named idioms; null if the answer is unreadable.
     """
 

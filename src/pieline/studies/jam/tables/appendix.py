@@ -1,91 +1,84 @@
 """Build the tables of the human baseline (5.1), neutral contexts (G) and attention (H)."""
 
-from operator import attrgetter
+from typing import Any
+
+import pandas as pd
 
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language
-from pieline.reporting.columns import Column, Source, cell, headers, row, text_cell
 from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import per_cent, percent_bounds, read_published
-from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
-from pieline.studies.jam import inputs as given
+from pieline.reporting.numbers import rows_of
+from pieline.reporting.ours import OurNumbers, of_runs
+from pieline.reporting.printed import rounded
+from pieline.reporting.tables import (
+    Cell,
+    Column,
+    Group,
+    Head,
+    Row,
+    TableContent,
+    headers,
+    number_row,
+)
 from pieline.studies.jam import paths, settings
-from pieline.studies.jam.metrics.attention_records import AttentionMetrics
-from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
-from pieline.studies.jam.metrics.neutral import NeutralMetrics
+from pieline.studies.jam.metrics.attention_records import ATTENTION, AttentionMetrics
+from pieline.studies.jam.metrics.humans import HUMANS, HumanMetrics
+from pieline.studies.jam.metrics.neutral import NEUTRAL, NeutralMetrics
 from pieline.studies.jam.tables.common import (
+    attention_of,
     data_notes,
     deviations_of,
+    has_results,
     marked,
     of_other_data,
-    percentage,
     title_of,
 )
 
 SIMULATED_NOTE = "The labels are simulated to show the computation: no person gave them."
 _SIMULATED = "simulated labels, not people's"
+UNLABELED = (
+    f"the variants are not labeled: have two people fill in {paths.HUMAN_FORM}"
+    " (snakemake jam_human_form writes it) and name their files in jam.humans"
+)
+"""Why there is no human baseline."""
+NO_RUN = "no run shows which variants mislead"
+"""Why there is no attention analysis."""
 
 
-def _share(name: str, field: str) -> Column[HumanMetrics]:
-    value = attrgetter(field)
-    return Column(f"human_{name}", "", lambda item: per_cent(value(item)), decimals=1)
+def human_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return two annotators' accuracy (overall and by usage) and agreement."""
+    measures = [measure for of_row in HUMANS.values() for measure in of_row]
+    numbers = OurNumbers(inputs.study)
+    for item in load_records(inputs.metrics, HumanMetrics):
+        obstacles = [
+            *([_SIMULATED] if item.simulated else []),
+            *of_other_data(item),
+            *deviations_of(item),
+            *(
+                ["the paper's annotators judged English variants"]
+                if item.language != "english"
+                else []
+            ),
+        ]
+        numbers.add({}, measures, item, files=inputs.metrics, obstacles=obstacles)
+    if not inputs.metrics:
+        numbers.add({}, measures, None, not_run=UNLABELED)
+    return numbers.frame()
 
 
-def _person(name: str) -> list[Column[HumanMetrics]]:
-    fields = AnnotatorScores.model_fields
-    return [_share(f"{field}_{name}", f"{name}.{field}") for field in fields]
-
-
-HUMANS: dict[str, list[Column[HumanMetrics]]] = {
-    "variants labeled": [Column("human_variants", "", lambda item: item.variants, decimals=0)],
-    "first": _person("first"),
-    "second": _person("second"),
-    "agreement": [_share("agreement", "agreement")],
-    "Cohen's kappa": [Column[HumanMetrics]("human_kappa", "", lambda item: item.kappa, decimals=2)],
-}
-"""Columns of the human baseline by row label."""
-NEUTRAL: list[Column[NeutralMetrics]] = [
-    Column("neutral_variants", "neutral", lambda item: item.neutral, decimals=0),
-    Column("neutral_confused", "still confusing", lambda item: item.still_confused, decimals=0),
-    Column("neutral_share", "%", lambda item: per_cent(item.share), decimals=1),
-]
-
-
-def _attention(name: str, header: str) -> Column[AttentionMetrics]:
-    part = attrgetter(name)
-    return percentage(name, header, lambda item: (part(item).mean, part(item).interval))
-
-
-PAIRS = Column[AttentionMetrics]("pairs", "pairs", lambda item: len(item.pairs))
-ATTENTION = [
-    _attention("misleading", "misleading (MIS)"),
-    _attention("resolved", "resolved (COR)"),
-    _attention("difference", "difference"),
-]
-
-
-def humans(inputs: DisplayInputs) -> TableContent:
-    """Build the table of two annotators' accuracy (overall and by usage) and agreement."""
+def humans(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table of two annotators' accuracy (overall and by usage) and agreement."""
     records = load_records(inputs.metrics, HumanMetrics)
-    reason = "" if records else inputs.why_not("people")
-    simulated = any(item.simulated for item in records)
-    obstacles = [
-        *([_SIMULATED] if simulated else []),
-        *of_other_data(*records),
-        *deviations_of(*records),
-    ]
-    language = records[0].language if records else "english"
-    if language != "english":
-        obstacles.append("the paper's annotators judged English variants")
-    source = Source({}, records, inputs.metrics, obstacles=obstacles, not_run=reason)
-    printed = read_published(inputs.files["text_numbers"], ["id"])
+    (by_measure,) = rows_of(numbers, ()).values()
     usages = [Cell(text=str(one)) for item in records for one in (item.figurative, item.literal)]
     rows: list[Row] = []
-    for label, columns in HUMANS.items():
-        cells = [text_cell(column, source, "jam", printed) for column in columns]
-        cells += [] if rows else usages
-        rows.append(Row((label,), (*cells, *[Cell(text=" ")] * (4 - len(cells))), reason))
+    for label, measures in HUMANS.items():
+        row = number_row((label,), [Column(each.name, "") for each in measures], by_measure)
+        cells = (*row.cells, *(usages if not rows else ()))
+        rows.append(Row((label,), (*cells, *[Cell(text=" ")] * (4 - len(cells))), row.reason))
+    language = records[0].language if records else "english"
+    simulated = any(item.simulated for item in records)
     return TableContent(
         heads=(headers(["Annotator", "Accuracy", "figurative", "literal", "ambiguous"]),),
         groups=tuple(Group(tuple(part)) for part in (rows[:1], rows[1:3], rows[3:])),
@@ -97,15 +90,10 @@ def humans(inputs: DisplayInputs) -> TableContent:
 
 
 def _human_labels(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not given.has_results(study) or "english" not in study.settings.languages:
+    if not has_results(study) or "english" not in study.settings.languages:
         return None
-    if study.settings.humans or study.settings.variants.source == "sample":
-        return DisplayInputs(metrics=(paths.HUMANS,), notes=study.notes())
-    missing = (
-        f"the variants are not labeled: have two people fill in {paths.HUMAN_FORM}"
-        " (snakemake jam_human_form writes it) and name their files in jam.humans"
-    )
-    return DisplayInputs(not_run={"people": missing}, notes=study.notes())
+    labeled = study.settings.humans or study.settings.variants.source == "sample"
+    return study.display_inputs(others=[paths.HUMANS] if labeled else [])
 
 
 HUMANS_TABLE = Table(
@@ -114,38 +102,47 @@ HUMANS_TABLE = Table(
     "Two people on the hard variants, in percent.",
     humans,
     _human_labels,
-    text_numbers=True,
+    human_numbers,
+    printed=("text_numbers",),
 )
 
 
-def neutral(inputs: DisplayInputs) -> TableContent:
-    """Build the table of confusing variants that remain confusing with a neutral context."""
-    (model,), run = inputs.models, inputs.options
+def neutral_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the numbers of confusing variants that remain confusing with a neutral context."""
+    records = zip(load_records(inputs.metrics, NeutralMetrics), inputs.metrics, strict=True)
+    of_paper = {model.name for model in inputs.models if model.published_as == "GPT-4o mini"}
+
+    def keys(item: NeutralMetrics) -> dict[str, str]:
+        return {name: getattr(item, name) for name in ("model", "setting", "language")}
+
+    def obstacles(item: NeutralMetrics) -> list[str]:
+        other = [] if item.model in of_paper else ["the paper's ablation is of GPT-4o mini"]
+        return [*of_other_data(item), *other, *deviations_of(item)]
+
+    return of_runs(inputs, records, NEUTRAL, keys, obstacles)
+
+
+def neutral(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table of confusing variants that remain confusing with a neutral context."""
     records = load_records(inputs.metrics, NeutralMetrics)
-    reason = "" if records else inputs.why_not(model.name)
-    obstacles = of_other_data(*records)
-    if model.published_as != "GPT-4o mini":
-        obstacles.append("the paper's ablation is of GPT-4o mini")
-    obstacles += deviations_of(*records)
-    key = {name: run[name] for name in ("model", "setting", "language")}
-    source = Source(key, records, inputs.metrics, obstacles=obstacles, not_run=reason)
-    printed = read_published(inputs.files["text_numbers"], ["id"])
-    bounds = (bound for item in records for bound in percent_bounds(item.interval, 1) or ())
-    cells = (
-        *([Cell(text=str(item.confusing)) for item in records] or [Cell()]),
-        *(text_cell(column, source, "jam", printed) for column in NEUTRAL),
-        Cell(text=", ".join(bounds)),
-    )
-    name = marked(model.label, {"": records})
-    labels = (name, title_of(run["setting"]), get_language(run["language"]).label)
+    columns = [
+        Column("neutral_confusing", "confusing"),
+        Column("neutral_variants", "neutral"),
+        Column("neutral_confused", "still confusing"),
+        Column("neutral_share", "%"),
+    ]
+    labels, rows = inputs.labels(), []
+    for (model, setting, language), of_run in rows_of(
+        numbers, ("model", "setting", "language")
+    ).items():
+        name = marked(labels[model], {"": records})
+        row = number_row((name, title_of(setting), get_language(language).label), columns, of_run)
+        share = of_run["neutral_share"]
+        bounds = (rounded(bound, 1) for bound in (share.low, share.high) if bound is not None)
+        rows.append(Row(row.labels, (*row.cells, Cell(text=", ".join(bounds))), row.reason))
     return TableContent(
-        heads=(
-            (
-                *headers(["Model", "Setting", "Language", "confusing"], NEUTRAL),
-                Head("95% interval"),
-            ),
-        ),
-        groups=(Group((Row(labels, cells, reason),)),),
+        heads=((*headers(["Model", "Setting", "Language"], columns), Head("95% interval")),),
+        groups=(Group(tuple(rows)),),
         caption="Hard variants that confused a model, rewritten with a neutral context: how many"
         " still confuse it.",
         notes=(*data_notes(*records), *inputs.notes),
@@ -153,16 +150,8 @@ def neutral(inputs: DisplayInputs) -> TableContent:
 
 
 def _neutral_run(study: ConfiguredStudy) -> DisplayInputs | None:
-    runs = study.plan.select(experiment=settings.NEUTRAL) if given.has_results(study) else ()
-    for run in runs:
-        return DisplayInputs(
-            metrics=() if run.lacks else (run.metrics,),
-            models=study.describe_models([run.model]),
-            not_run={run.model: run.lacks} if run.lacks else {},
-            options=run.where,
-            notes=study.notes(),
-        )
-    return None
+    runs = study.plan.select(experiment=settings.NEUTRAL) if has_results(study) else []
+    return study.display_inputs(runs, models=[run.model for run in runs]) if runs else None
 
 
 NEUTRAL_TABLE = Table(
@@ -171,39 +160,45 @@ NEUTRAL_TABLE = Table(
     "Confusing variants with neutral context.",
     neutral,
     _neutral_run,
-    text_numbers=True,
+    neutral_numbers,
+    printed=("text_numbers",),
 )
 
 
-def attention(inputs: DisplayInputs) -> TableContent:
-    """Build the table of the share of the PIE's attention that falls on cue words, in percent.
+def attention_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the share of the PIE's attention that falls on cue words, in percent."""
+    numbers, place = OurNumbers(inputs.study), dict[str, Any](inputs.options)
+    for item in load_records(inputs.metrics, AttentionMetrics):
+        obstacles = [*of_other_data(item), *deviations_of(item)]
+        numbers.add(place, ATTENTION, item, files=inputs.metrics, obstacles=obstacles)
+    if not inputs.metrics:
+        numbers.add(place, ATTENTION, None, not_run=NO_RUN)
+    return numbers.frame()
+
+
+def attention(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table of the share of the PIE's attention that falls on cue words.
 
     Columns are MIS, COR and their difference. The paper prints no numbers for comparison.
     """
-    (model,), language = inputs.models, get_language(inputs.options["language"]).label
-    records = load_records(inputs.metrics, AttentionMetrics)
-    rows = []
-    for item in records:
-        source = Source(
-            {"model": item.model, "language": item.language, "pairs": str(len(item.pairs))},
-            [item],
-            inputs.metrics,
-            obstacles=[*of_other_data(item), *deviations_of(item)],
-        )
-        cells = [cell(column, source) for column in ATTENTION]
-        rows.append(Row((model.label, language), (Cell(text=source.key["pairs"]), *cells)))
-    if not records:
-        reason = inputs.why_not(model.name)
-        missing = Source[AttentionMetrics](inputs.options, not_run=reason)
-        columns = [(column, missing) for column in (PAIRS, *ATTENTION)]
-        rows.append(row((model.label, language), columns, reason=reason))
+    columns = [
+        Column("attention_pairs", "pairs"),
+        Column("attention_misleading", "misleading (MIS)", interval=1),
+        Column("attention_resolved", "resolved (COR)", interval=1),
+        Column("attention_difference", "difference", interval=1),
+    ]
+    labels = inputs.labels()
+    rows = [
+        number_row((labels[model], get_language(language).label), columns, of_model)
+        for (model, language), of_model in rows_of(numbers, ("model", "language")).items()
+    ]
     return TableContent(
-        heads=(headers(["Model", "Language"], [PAIRS, *ATTENTION]),),
+        heads=(headers(["Model", "Language"], columns),),
         groups=(Group(tuple(rows)),),
         caption="Share of the attention from the PIE to its context that falls on the content words"
         " of the added context, mean over layers, heads and pairs, in percent with 95% bootstrap"
         " intervals over pairs.",
-        notes=(*data_notes(*records), *inputs.notes),
+        notes=(*data_notes(*load_records(inputs.metrics, AttentionMetrics)), *inputs.notes),
     )
 
 
@@ -212,5 +207,6 @@ ATTENTION_TABLE = Table(
     "Appendix H",
     "Where the tokens of a PIE attend to.",
     attention,
-    given.attention,
+    attention_of,
+    attention_numbers,
 )

@@ -1,21 +1,24 @@
-"""Helpers shared by the tables and figures of ID10M-JAM."""
+"""Inputs, numbers, labels and notes shared by the tables and figures of ID10M-JAM."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import pandas as pd
 
 from pieline.core.conditions import Measured, MetricRecord, data_is_explained
-from pieline.core.uncertainty import Interval, Spread
+from pieline.core.measures import Measure
+from pieline.core.records import load_records
 from pieline.core.upstream import BY_COUNTS
 from pieline.languages.registry import get_language
-from pieline.reporting.columns import Column, Source, bounds, interval_text, sources
+from pieline.reporting.displays import ConfiguredStudy
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import PrintedRow, per_cent
-from pieline.reporting.seeds import PrintedSeeds
+from pieline.reporting.models import ModelDescription
+from pieline.reporting.ours import of_runs
+from pieline.studies.jam import paths
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, unreadable
-from pieline.studies.jam.settings import JamFineTuning, JamSettings
+from pieline.studies.jam.predictions.baselines import BASELINES
 
 GROUPS = {
     "zero_shot": "Zero-shot",
@@ -45,42 +48,81 @@ PROMPTS = (
     " chain of thought that lists candidates and chooses at most one idiom."
 )
 
-JUDGED = (
-    "A mean is within sampling range, but not equal, if it lies in the 95% t interval (Welch) for"
-    " the difference between our mean and the paper's (with one seed of ours: in the prediction"
-    " interval). A deviation is within sampling range if it lies in the F interval for the ratio of"
-    " two variances. For a single printed seed, or a printed deviation of 0.00, the deviations of"
-    " the same column over several seeds are pooled by language, separately for prompted and for"
-    " fine-tuned models."
-)
-PAPER_SEEDS = {False: len(JamSettings().seeds), True: len(JamFineTuning().seeds)}
-"""Number of seeds behind the paper's standard deviations, by whether the model is fine-tuned."""
-PrintedRuns = Mapping[RunKey, PrintedRow]
-"""Rows of a printed table by run, with model names as in models.yaml."""
-
-R = TypeVar("R")
-
 NOT_RELEASED = "sample data or other than the released ID10M-JAM"
 
 
-def percentage(
-    name: str,
-    header: str,
-    share: Callable[[R], tuple[float | None, Interval | None]],
-    latex: str | None = None,
-) -> Column[R]:
-    """Return a column with a share and its interval in percent; the CSV also has the bounds."""
+def has_results(study: ConfiguredStudy) -> bool:
+    """Return whether the configuration names models and has hard variants for them."""
+    return bool(study.settings.models) and study.settings.variants.source != "none"
 
-    def value(item: R) -> float | None:
-        return per_cent(share(item)[0])
 
-    def details(source: Source[R]) -> dict[str, str]:
-        return bounds(share(source.records[0])[1]) if source.records else {}
+def runs_of(study: ConfiguredStudy, *besides: str) -> DisplayInputs:
+    """Return inputs with the runs of language models, encoders and the kinds in `besides`."""
+    runs = study.plan.select(kind=("llm", "encoder", *besides), experiment="")
+    return study.display_inputs(runs, "llm", "encoder", models=study.settings.models)
 
-    def text(item: R) -> str:
-        return interval_text(value(item), share(item)[1], 1)
 
-    return Column(name, header, value, latex, details=details, text=text)
+def with_panel(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the runs of this project, the languages and the models of Figure 3."""
+    if not has_results(study):
+        return None
+    settings = study.settings
+    options = {"languages": list(settings.languages), "figure3": settings.figure3.model_dump()}
+    return runs_of(study).model_copy(update={"options": options})
+
+
+def with_baselines(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with all runs, including external ones, and baselines."""
+    if not has_results(study):
+        return None
+    given = runs_of(study, "predictions")
+    scored = (path for name in study.settings.languages for path in paths.baselines(name))
+    described = (
+        ModelDescription(name=name, kind="baseline", label=label)
+        for name, label in BASELINES.items()
+    )
+    return given.model_copy(
+        update={"metrics": (*given.metrics, *scored), "models": (*given.models, *described)}
+    )
+
+
+def statistics_of(study: ConfiguredStudy) -> DisplayInputs:
+    """Return inputs with the counts of sentences and variants by language."""
+    languages = study.settings.languages
+    return study.display_inputs(
+        others=[paths.STATISTICS.format(language=name) for name in languages]
+    )
+
+
+def attention_of(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the attention analysis, if one is configured."""
+    analysis = study.settings.attention
+    if not (has_results(study) and analysis):
+        return None
+    place = analysis.model_dump(include={"language", "model"})
+    made = study.plan.metrics(kind=("llm", "encoder"), experiment="", language=analysis.language)
+    others = [paths.ATTENTION.format(**place)] if made else []
+    given = study.display_inputs(models=[analysis.model], others=others)
+    return given.model_copy(update={"options": place})
+
+
+def runs_with_files(inputs: DisplayInputs) -> dict[RunKey, list[tuple[JamMetrics, str]]]:
+    """Return the metrics of each run with their files, in order of seed."""
+    runs: dict[RunKey, list[tuple[JamMetrics, str]]] = defaultdict(list)
+    pairs = zip(load_records(inputs.metrics, JamMetrics), inputs.metrics, strict=True)
+    for item, path in sorted(pairs, key=lambda pair: pair[0].seed):
+        runs[RunKey(item.setting, item.model, item.language)].append((item, path))
+    return dict(runs)
+
+
+def run_numbers(inputs: DisplayInputs, measures: Sequence[Measure[JamMetrics]]) -> pd.DataFrame:
+    """Return our numbers of every run and seed."""
+    records = zip(load_records(inputs.metrics, JamMetrics), inputs.metrics, strict=True)
+    return of_runs(inputs, records, measures, _keys_of, obstacles_of)
+
+
+def _keys_of(item: JamMetrics) -> dict[str, str]:
+    return {name: str(getattr(item, name)) for name in (*RunKey._fields, "seed")}
 
 
 def code_of(language: str) -> str:
@@ -88,46 +130,16 @@ def code_of(language: str) -> str:
     return get_language(language).code.upper()
 
 
-def printed_runs(inputs: DisplayInputs) -> dict[RunKey, dict[str, float]]:
-    """Return the rows of the printed table `published` by run, for described models only."""
-    names = {model.published_as: model.name for model in (*inputs.models, *inputs.absent)}
-    rows = inputs.printed("setting", "model", "language")
+def printed_runs(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
+    """Return the rows of a printed table by run, for described models only."""
+    names = {label: models[-1] for label, models in inputs.names().items()}
+    rows = inputs.printed(file, *RunKey._fields)
+    keys = {key: RunKey(*key) for key in rows}
     return {
-        RunKey(setting, names[label], language): row
-        for (setting, label, language), row in rows.items()
-        if label in names
+        key._replace(model=names[key.model]): rows[of_paper]
+        for of_paper, key in keys.items()
+        if key.model in names
     }
-
-
-def printed_seeds(printed: PrintedRuns, key: RunKey) -> PrintedSeeds:
-    """Return the seeds behind a run's printed numbers.
-
-    Their pool is taken from printed runs with several seeds, the same language and the same kind of
-    model (fine-tuned or prompted).
-    """
-    fine_tuned = key.setting == "fine_tuned"
-    seeds = PrintedSeeds(PAPER_SEEDS[fine_tuned])
-
-    def pool(column: str) -> list[Spread]:
-        alike = (
-            seeds.spread(row, column)
-            for other, row in printed.items()
-            if (other.language, other.setting == "fine_tuned") == (key.language, fine_tuned)
-        )
-        return [item for item in alike if item and item.seeds > 1]
-
-    return replace(seeds, pool=pool)
-
-
-def run_sources(inputs: DisplayInputs) -> dict[RunKey, Source[JamMetrics]]:
-    """Return the sources of our runs, with one record per seed, in order of seed."""
-    by_key = sources(inputs, JamMetrics, RunKey._fields, obstacles_of, order=lambda item: item.seed)
-    return {RunKey(*key): source for key, source in by_key.items()}
-
-
-def seeds_of(run: Source[JamMetrics]) -> str:
-    """Return the seeds of a run, separated by spaces."""
-    return " ".join(str(item.seed) for item in run.records)
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
@@ -144,20 +156,29 @@ def not_counted(
     return sorted(every - some)
 
 
-def missing_runs(inputs: DisplayInputs, runs: Collection[RunKey]) -> list[RunKey]:
-    """Return the configured runs for which no seed was run."""
-    keys = (RunKey(setting, model, language) for model, setting, language, _ in inputs.left_out())
-    return [key for key in dict.fromkeys(keys) if key not in runs]
+def missing_runs(inputs: DisplayInputs, runs: Iterable[RunKey]) -> dict[RunKey, str]:
+    """Return why configured runs are missing of which no seed is in `runs`."""
+    made, missing = {*runs}, dict[RunKey, str]()
+    for run in inputs.left_out():
+        if (key := key_of(run.keys)) not in made:
+            missing.setdefault(key, run.not_run)
+    return missing
 
 
-def _left_out_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> tuple[str, ...]:
+def key_of(keys: Mapping[str, str]) -> RunKey:
+    """Return the key of the runs that differ from one only in their seed."""
+    return RunKey(keys["setting"], keys["model"], keys["language"])
+
+
+def _left_out_seeds(inputs: DisplayInputs, runs: Iterable[RunKey]) -> tuple[str, ...]:
     """Return notes on missing seeds of runs that have other seeds."""
-    labels = inputs.labels()
+    labels, made = inputs.labels(), {*runs}
     return tuple(
-        f"Without seed {seed} of {labels[model]}"
-        f" ({title_of(setting)}, {get_language(language).label}): {reason}."
-        for (model, setting, language, seed), reason in inputs.left_out().items()
-        if RunKey(setting, model, language) in runs
+        f"Without seed {run.keys['seed']} of {labels[run.keys['model']]}"
+        f" ({title_of(run.keys['setting'])}, {get_language(run.keys['language']).label}):"
+        f" {run.not_run}."
+        for run in inputs.left_out()
+        if key_of(run.keys) in made
     )
 
 

@@ -3,23 +3,25 @@
 from itertools import chain
 from operator import attrgetter
 
+import pandas as pd
+
+from pieline.core.measures import Measure
 from pieline.core.upstream import load_upstream
 from pieline.languages.registry import get_language, language_names
 from pieline.llm.prompts import load_prompt
 from pieline.reporting import described
-from pieline.reporting.columns import headers
+from pieline.reporting.described import text_row
 from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_printed, state
-from pieline.reporting.tables import BESIDE, Cell, Group, Number, Row, TableContent
-from pieline.studies.jam import inputs as given
+from pieline.reporting.tables import BESIDE, Group, Row, TableContent, headers
 from pieline.studies.jam import paths
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.files import Jam
 from pieline.studies.jam.questions import prompt_files
 from pieline.studies.jam.records import by_original
 from pieline.studies.jam.settings import JamFineTuning
-from pieline.studies.jam.tables.common import code_of, title_of
+from pieline.studies.jam.tables.common import code_of, has_results, title_of
 
 _FILES = {
     "MAGPIE": "magpie/MAGPIE_unfiltered.jsonl",
@@ -29,7 +31,6 @@ _FILES = {
 }
 """Paths in data/upstream.yaml of those datasets in Table 1 that this project reads."""
 _UNREAD = "this project does not read it"
-_SHOWN = "shown, not compared"
 _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer"}
 
 
@@ -47,9 +48,8 @@ def example(inputs: DisplayInputs) -> TableContent:
                 continue
             rows[usage] = []
             for what, item in (("original", original), ("hard variant", variants[0])):
-                key = {"language": language, "usage": usage, "metric": what, "id": item.id}
-                cell = Cell(Number(key, state(item.sentence, "", reason=_SHOWN)))
-                rows[usage].append(Row((f"{original.pies[0]} ({usage})", what), (cell,)))
+                labels = (f"{original.pies[0]} ({usage})", what)
+                rows[usage].append(text_row(labels, item.sentence))
         shown = tuple(row for pair in rows.values() for row in pair)
         groups.append(Group(shown, get_language(language).label))
     return TableContent(
@@ -63,10 +63,10 @@ def example(inputs: DisplayInputs) -> TableContent:
 
 
 def _datasets(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not given.has_results(study):
+    if not has_results(study):
         return None
     files = {name: paths.DATASET.format(language=name) for name in study.settings.languages}
-    return DisplayInputs(files=files, notes=study.notes())
+    return study.display_inputs().with_files(**files)
 
 
 EXAMPLE_TABLE = Table(
@@ -82,7 +82,7 @@ def datasets(inputs: DisplayInputs) -> TableContent:
     """Return Table 1: the languages of idiom datasets, and which of them this project reads."""
     public = load_upstream(inputs.files["upstream"])
     rows = []
-    for row in read_printed(inputs.files["published"]):
+    for row in read_printed(inputs.files["jam_table1"]):
         name, printed = row["dataset"], row["languages"]
         file = _FILES.get(name, "")
         available = {
@@ -92,7 +92,7 @@ def datasets(inputs: DisplayInputs) -> TableContent:
         reason = "" if ours else _UNREAD
         partly = "" if ours == printed else "this project reads no file in the others"
         stated = state(ours, printed, reason=reason or partly)
-        rows.append(Row((name,), (described.described(stated, dataset=name),), reason))
+        rows.append(text_row((name,), stated, reason=reason))
     return TableContent(
         heads=(headers(["Dataset", "Languages here"]),),
         groups=(Group(tuple(rows)),),
@@ -104,9 +104,9 @@ def datasets(inputs: DisplayInputs) -> TableContent:
 
 
 def _public_files(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not given.has_results(study):
+    if not has_results(study):
         return None
-    return DisplayInputs(files={"upstream": study.project.upstream})
+    return study.display_inputs().with_files(upstream=study.project.upstream)
 
 
 DATASETS_TABLE = Table(
@@ -115,35 +115,43 @@ DATASETS_TABLE = Table(
     "Datasets of idioms and their languages.",
     datasets,
     _public_files,
-    printed="jam_table1",
+    printed=("jam_table1",),
 )
 
 
-def hyperparameters(inputs: DisplayInputs) -> TableContent:
-    """Return Table 4: the fine-tuning hyperparameters of this run's encoders.
+HYPERPARAMETERS = {
+    "Epochs": Measure[JamFineTuning]("epochs", attrgetter("epochs"), decimals=0),
+    "Batch size": Measure("batch_size", attrgetter("batch_size"), decimals=0),
+    "Learning rate": Measure("learning_rate", attrgetter("learning_rate"), decimals=5),
+}
+"""Hyperparameters by label."""
+
+
+def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the fine-tuning hyperparameters of this run's encoders.
 
     `inputs.options` are the fine-tuning settings; empty if no encoder is fine-tuned.
     """
-    tuning = JamFineTuning.model_validate(inputs.options)
-    values = {
-        "epochs": ("Epochs", tuning.epochs),
-        "batch_size": ("Batch size", tuning.batch_size),
-        "learning_rate": ("Learning rate", tuning.learning_rate),
-    }
-    absent = "no encoder is fine-tuned in this configuration"
-    numbers = {
-        name: (label, value if inputs.options else None, absent)
-        for name, (label, value) in values.items()
-    }
-    return described.hyperparameters(inputs, numbers, "Fine-tuning hyperparameters of encoders.")
+    tuning = JamFineTuning.model_validate(inputs.options) if inputs.options else None
+    why = "" if tuning else "no encoder is fine-tuned in this configuration"
+    measures = HYPERPARAMETERS.values()
+    return described.hyperparameter_numbers(
+        inputs, measures, tuning, file="jam_table4", not_run=why
+    )
+
+
+def hyperparameters(numbers: pd.DataFrame, _: DisplayInputs) -> TableContent:
+    """Lay out Table 4."""
+    labels = {measure.name: label for label, measure in HYPERPARAMETERS.items()}
+    return described.hyperparameters(numbers, labels, "Fine-tuning hyperparameters of encoders.")
 
 
 def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not given.has_results(study):
+    if not has_results(study):
         return None
     tunes = study.plan.select(kind="encoder", experiment="")
     options = study.settings.fine_tuning.stated(*JamFineTuning.model_fields) if tunes else {}
-    return DisplayInputs(options=options)
+    return study.display_inputs().model_copy(update={"options": options})
 
 
 HYPERPARAMETERS_TABLE = Table(
@@ -152,7 +160,8 @@ HYPERPARAMETERS_TABLE = Table(
     "Hyperparameters of encoders, as set in this run.",
     hyperparameters,
     _fine_tuning,
-    printed="jam_table4",
+    hyperparameter_numbers,
+    printed=("jam_table4",),
 )
 
 
@@ -171,11 +180,7 @@ def prompt(inputs: DisplayInputs) -> TableContent:
         turns = loaded.messages(sentence="{sentence}", language="{language}", **values)
         about = loaded.about.get("source") or loaded.about.get("purpose", "")
         notes += [f"{title}: {' '.join(str(about).split())}"] if about else []
-        rows = []
-        for role, text in turns:
-            key = {"prompt": setting, "metric": role}
-            rows.append(Row((_ROLES[role],), (Cell(Number(key, state(text, "", reason=_SHOWN))),)))
-        groups.append(Group(tuple(rows), title))
+        groups.append(Group(tuple(text_row((_ROLES[role],), text) for role, text in turns), title))
     return TableContent(
         heads=(headers(["Prompt", "Turn", "Text"]),),
         groups=tuple(groups),
@@ -186,14 +191,15 @@ def prompt(inputs: DisplayInputs) -> TableContent:
 
 
 def _prompts(study: Jam) -> DisplayInputs | None:
-    if not given.has_results(study):
+    if not has_results(study):
         return None
     settings, setting_of = study.settings, dict[str, str]()
     for setting in chain(settings.settings, *settings.settings_by_model.values()):
         for kind, file in prompt_files(study, setting).items():
             setting_of.setdefault(file, setting if kind == "prompt" else "few_shot_example")
     files = {setting: file for file, setting in setting_of.items()}
-    return DisplayInputs(files=files, options={"prompts": list(files)})
+    given = study.display_inputs().with_files(**files)
+    return given.model_copy(update={"options": {"prompts": list(files)}})
 
 
 PROMPT_TABLE = Table(
@@ -206,31 +212,41 @@ PROMPT_TABLE = Table(
 
 
 def _checkpoints(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not given.has_results(study):
+    if not has_results(study):
         return None
     names = study.project.names("llm", "encoder", "causal_lm")
     return described.checkpoint_options(study, names, attrgetter("published_as"))
+
+
+def checkpoints(inputs: DisplayInputs) -> TableContent:
+    """Return Table 7."""
+    return described.checkpoints(inputs, read_printed(inputs.files["jam_table7"]))
 
 
 CHECKPOINTS_TABLE = Table(
     "jam_checkpoints",
     "Table 7",
     "Checkpoints, their licenses, sizes and pinned revisions.",
-    described.checkpoints,
+    checkpoints,
     _checkpoints,
-    printed="jam_table7",
+    printed=("jam_table7",),
 )
 
 
 def _artifacts(study: ConfiguredStudy) -> DisplayInputs | None:
-    return described.artifact_inputs(study) if given.has_results(study) else None
+    return described.artifact_inputs(study) if has_results(study) else None
+
+
+def artifacts(inputs: DisplayInputs) -> TableContent:
+    """Return Table 8."""
+    return described.artifacts(inputs, read_printed(inputs.files["jam_table8"]))
 
 
 ARTIFACTS_TABLE = Table(
     "jam_artifacts",
     "Table 8",
     "Data and software, their licenses and pinned versions.",
-    described.artifacts,
+    artifacts,
     _artifacts,
-    printed="jam_table8",
+    printed=("jam_table8",),
 )

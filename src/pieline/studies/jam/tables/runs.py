@@ -1,120 +1,91 @@
 """Build the tables of individual runs (with intervals, per seed) and of paired tests of runs."""
 
 from dataclasses import replace
-from operator import attrgetter
 
+import pandas as pd
+
+from pieline.core.records import load_records
 from pieline.languages.registry import get_language
-from pieline.reporting.columns import (
-    Column,
-    Source,
-    bounds,
-    cell,
-    headers,
-    records_of,
-    row,
-    sources,
-)
 from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import per_cent, probability, rounded
-from pieline.reporting.tables import Cell, Group, Head, Row, TableContent
-from pieline.studies.jam.inputs import has_results, runs_of, with_baselines
-from pieline.studies.jam.metrics.drift import DriftComparison, compare_drifts
-from pieline.studies.jam.metrics.runs import JamMetrics
-from pieline.studies.jam.metrics.seeds import RunKey, unreadable
+from pieline.reporting.numbers import Number, numbers_of, rows_of
+from pieline.reporting.ours import OurNumbers
+from pieline.reporting.printed import probability
+from pieline.reporting.tables import (
+    Cell,
+    Column,
+    Group,
+    Head,
+    Row,
+    TableContent,
+    headers,
+    in_order,
+    number_row,
+)
+from pieline.studies.jam.metrics.drift import DIFFERENCE, compare_drifts
+from pieline.studies.jam.metrics.runs import (
+    ACCURACY,
+    DRIFT,
+    FLIPPED,
+    IDIOMATIC,
+    LITERAL,
+    SUCCESS,
+    TAGS,
+    UNREADABLE,
+    JamMetrics,
+)
+from pieline.studies.jam.metrics.seeds import RunKey, by_run, unreadable
 from pieline.studies.jam.tables.common import (
     PROMPTS,
     code_of,
+    has_results,
     languages_of,
     marked,
     missing_runs,
     notes_on,
     obstacles_of,
-    percentage,
-    run_sources,
-    seeds_of,
+    run_numbers,
+    runs_of,
+    runs_with_files,
     title_of,
+    with_baselines,
 )
 
 
-def _count(name: str, usage: str, header: str = "") -> Column[JamMetrics]:
-    value = attrgetter(f"{usage}.{name}")
-    return Column(
-        f"{name}_{usage}",
-        header,
-        value,
-        latex=f"${header}$",
-        text=lambda item: rounded(value(item), 0),
-    )
+def runs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return our numbers of every run and seed, also by usage, and the F1 of tags."""
+    whole = (replace(measure, decimals=0) for measure in (SUCCESS, FLIPPED))
+    return run_numbers(inputs, (ACCURACY, *whole, DRIFT, *LITERAL, *IDIOMATIC, *TAGS, UNREADABLE))
 
 
-def _drift(usage: str, header: str = "") -> Column[JamMetrics]:
-    part = attrgetter(usage)
-    return percentage(
-        f"negative_drift_{usage}",
-        header,
-        lambda item: (part(item).negative_drift, part(item).interval),
-        latex=r"$\mathit{ND}_M$ (\%)",
-    )
-
-
-def _f1(of: str, sentences: str) -> Column[JamMetrics]:
-    value = attrgetter(f"tagging_of_{sentences}.{of}_f1")
-    return Column(f"{of}_f1_{sentences}", "", lambda item: per_cent(value(item)))
-
-
-RUNS: list[Column[JamMetrics]] = [
-    percentage("accuracy", "Accuracy (%)", lambda item: (item.accuracy, item.accuracy_interval)),
-    _count("success", "overall", "S_M"),
-    _count("flipped", "overall", "F_M"),
-    _drift("overall", "ND_M (%)"),
-    *(
-        column
-        for usage in ("literal", "idiomatic")
-        for column in (_count("success", usage), _count("flipped", usage), _drift(usage))
-    ),
-    _f1("span", "originals"),
-    _f1("token", "originals"),
-    Column(
-        "unreadable",
-        "unreadable",
-        lambda item: unreadable([item])[0],
-        text=lambda item: "{} of {}".format(*unreadable([item])),
-    ),
-]
-TAGS_OF_VARIANTS = [_f1("span", "variants"), _f1("token", "variants")]
-
-
-def runs(inputs: DisplayInputs) -> TableContent:
-    """Build the table of accuracy, S, F, ND and unreadable answers for every run and seed.
-
-    Only the CSV has S, F and ND by usage, and the F1 of tags. The paper prints no numbers per seed
-    for comparison.
-    """
-    labels = inputs.labels()
-    sources_by_key = sources(inputs, JamMetrics, (*RunKey._fields, "seed"), obstacles_of)
-    left_out = (
-        Source[JamMetrics](RunKey(setting, model, language)._asdict() | {"seed": seed}, not_run=why)
-        for (model, setting, language, seed), why in inputs.left_out().items()
-    )
+def runs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table of accuracy, S, F, ND and unreadable answers for every run and seed."""
+    labels, metrics = inputs.labels(), load_records(inputs.metrics, JamMetrics)
+    answers = {
+        (item.model, item.setting, item.language, str(item.seed)): unreadable([item])
+        for item in metrics
+    }
+    columns = [
+        Column("accuracy", "Accuracy (%)", interval=1),
+        Column("success", "S_M", "$S_M$"),
+        Column("flipped", "F_M", "$F_M$"),
+        Column("negative_drift", "ND_M (%)", r"$\mathit{ND}_M$ (\%)", interval=1),
+    ]
     rows = []
-    every = [*sources_by_key.values(), *left_out]
-    if inputs.rows == "run":
-        every.sort(key=lambda source: inputs.place(source.key["model"]))
-    for source in every:
-        setting, model, language, seed = source.key.values()
+    by_seed = rows_of(numbers, ("model", "setting", "language", "seed"))
+    for key, of_run in in_order(by_seed, inputs).items():
+        model, setting, language, seed = key
         names = (labels[model], title_of(setting), code_of(language), seed)
-        blank = {"metric": "", **bounds(None)} if source.records else {}
-        run = replace(source, key={**source.key, **blank})
-        tagged = all(item.tagging_of_variants for item in run.records)
-        columns = [*RUNS, *(TAGS_OF_VARIANTS if tagged else ())]
-        rows.append(row(names, [(column, run) for column in columns], reason=run.not_run))
+        row = number_row(names, columns, of_run)
+        of_all = "{} of {}".format(*answers[key]) if key in answers else ""
+        cells = (*row.cells, Cell(of_run["unreadable"], text=of_all))
+        rows.append(Row(names, cells, row.reason))
     return TableContent(
-        heads=(headers(["Model", "Setting", "Language", "Seed"], RUNS),),
+        heads=((*headers(["Model", "Setting", "Language", "Seed"], columns), Head("unreadable")),),
         groups=(Group(tuple(rows)),),
         caption="Every run and seed, with 95% bootstrap intervals over originals and the number of"
         " unreadable answers.",
-        notes=(*notes_on(records_of(sources_by_key), inputs), PROMPTS),
+        notes=(*notes_on(metrics, inputs), PROMPTS),
     )
 
 
@@ -124,73 +95,68 @@ RUNS_TABLE = Table(
     "Every run with its seeds and intervals.",
     runs,
     with_baselines,
+    runs_numbers,
 )
 
 
-def _p_values(source: Source[DriftComparison]) -> dict[str, str]:
-    return {name: f"{getattr(test, name):.4g}" for test in source.records for name in _P_VALUES}
+def _name(key: RunKey) -> str:
+    return f"{key.model}/{key.setting}"
 
 
-_P_VALUES = {
-    "p_value": Head("p", latex="$p$"),
-    "p_holm": Head("p corrected", latex="$p$ corrected"),
-}
-DIFFERENCE = Column[DriftComparison](
-    "negative_drift_difference",
-    "difference",
-    lambda test: 100 * test.difference,
-    details=_p_values,
-)
+def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return the differences in negative drift of every pair of runs, by language.
 
-
-def pairs(inputs: DisplayInputs) -> TableContent:
-    """Build the table that compares the negative drift of every pair of runs, by language.
-
-    Differences are in percentage points, first minus second run, over all seeds.
+    Differences are in percentage points, first minus second run, over all seeds; the key `against`
+    names the second run.
     """
-    our_runs, labels, permutations = (
-        run_sources(inputs),
-        inputs.labels(),
-        inputs.options["permutations"],
-    )
+    numbers = OurNumbers(inputs.study)
     with_variants = {
-        key: item for key, item in our_runs.items() if item.records[0].overall.variants
+        key: seeds for key, seeds in runs_with_files(inputs).items() if seeds[0][0].overall.variants
     }
-    rows = []
-
-    def label(key: RunKey) -> str:
-        return f"{labels[key.model]}, {title_of(key.setting)}"
-
     for language in languages_of(with_variants):
         judged = {
-            key: [item.judged for item in source.records]
-            for key, source in with_variants.items()
+            key: [item.judged for item, _ in seeds]
+            for key, seeds in with_variants.items()
             if key.language == language
         }
-        for couple, test in compare_drifts(judged, permutations=permutations, seed=0).items():
-            (one, first), (other, second) = ((key, with_variants[key]) for key in couple)
-            source = Source(
-                {
-                    "language": language,
-                    "first": f"{one.model}/{one.setting}",
-                    "second": f"{other.model}/{other.setting}",
-                    "first_seeds": seeds_of(first),
-                    "second_seeds": seeds_of(second),
-                },
-                [test],
-                (*first.files, *second.files),
-                obstacles=obstacles_of(*first.records, *second.records),
+        tests = compare_drifts(judged, permutations=inputs.options["permutations"], seed=0)
+        for (first, second), test in tests.items():
+            seeds = (*with_variants[first], *with_variants[second])
+            numbers.add(
+                {**first._asdict(), "against": _name(second)},
+                [DIFFERENCE],
+                test,
+                files=[path for _, path in seeds],
+                obstacles=obstacles_of(*(item for item, _ in seeds)),
+                p_value=test.p_value,
+                p_holm=test.p_holm,
             )
-            names = (marked(label(key), {"": with_variants[key].records}) for key in couple)
-            chances = (Cell(text=probability(getattr(test, name))) for name in _P_VALUES)
-            rows.append(
-                Row((get_language(language).label, *names), (cell(DIFFERENCE, source), *chances))
-            )
-    for key in missing_runs(inputs, with_variants):
-        reason = inputs.why_not(key.model, key.setting, key.language)
-        run = {"language": key.language, "first": f"{key.model}/{key.setting}", "second": ""}
-        cells = (cell(DIFFERENCE, Source(run, not_run=reason)), Cell(), Cell())
-        rows.append(Row((get_language(key.language).label, label(key), ""), cells, reason))
+    for key, reason in missing_runs(inputs, with_variants).items():
+        numbers.add(key._asdict(), [DIFFERENCE], None, not_run=reason)
+    return numbers.frame()
+
+
+def pairs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table that compares the negative drift of every pair of runs, by language."""
+    labels, metrics = inputs.labels(), load_records(inputs.metrics, JamMetrics)
+    every = by_run(metrics)
+    by_name = {(key.language, _name(key)): key for key in every}
+    permutations = inputs.options["permutations"]
+
+    def label(key: RunKey) -> str:
+        name = f"{labels[key.model]}, {title_of(key.setting)}"
+        return marked(name, {"": every.get(key, [])})
+
+    def row(number: Number) -> Row:
+        first = RunKey(number.setting, number.model, number.language)
+        second = by_name.get((number.language, number.against))
+        names = (get_language(number.language).label, label(first), label(second) if second else "")
+        chances = (
+            Cell() if chance is None else Cell(text=probability(chance))
+            for chance in (number.p_value, number.p_holm)
+        )
+        return Row(names, (Cell(number), *chances), number.missing)
+
     about = (
         "Negative drift of every pair of runs on the same originals ({drift} of the first minus"
         " that of the second, in points, over all seeds), with the {p}-value of a two-sided paired"
@@ -198,12 +164,13 @@ def pairs(inputs: DisplayInputs) -> TableContent:
         " patterns), also corrected within a language (Holm). A run without any success has no"
         " drift."
     )
+    p_values = (Head("p", latex="$p$"), Head("p corrected", latex="$p$ corrected"))
     return TableContent(
-        heads=((*headers(["Language", "First", "Second"], [DIFFERENCE]), *_P_VALUES.values()),),
-        groups=(Group(tuple(rows)),),
+        heads=((*headers(["Language", "First", "Second", "difference"]), *p_values),),
+        groups=(Group(tuple(map(row, numbers_of(numbers)))),),
         caption=about.format(drift="ND_M", p="p"),
         caption_latex=about.format(drift=r"$\mathit{ND}_M$", p="$p$"),
-        notes=(*notes_on(records_of(our_runs), inputs), PROMPTS),
+        notes=(*notes_on(metrics, inputs), PROMPTS),
         long=True,
         label_widths=(0.08, 0.28, 0.28),
     )
@@ -222,4 +189,5 @@ PAIRS_TABLE = Table(
     "Which of two runs drifts more, by a paired randomization test over originals.",
     pairs,
     _pairs,
+    pairs_numbers,
 )

@@ -2,41 +2,45 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
+
+import pandas as pd
 
 from pieline.core.conditions import deviations
+from pieline.core.measures import Measure
 from pieline.core.records import load_records
+from pieline.core.uncertainty import Spread
 from pieline.languages.registry import get_language
-from pieline.reporting.columns import Column, Source, headers, over_seeds, text_cell
 from pieline.reporting.displays import Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import read_published
+from pieline.reporting.numbers import Number, numbers_of, printed_numbers
+from pieline.reporting.ours import OurNumbers
 from pieline.reporting.seeds import Ranges, median_tolerance
-from pieline.reporting.tables import Group, Row, TableContent
-from pieline.studies.jam.inputs import with_panel
-from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.reporting.tables import Cell, Group, Row, TableContent, headers
+from pieline.studies.jam.metrics.runs import ACCURACY, DRIFT, JamMetrics
 from pieline.studies.jam.metrics.seeds import (
-    accuracy,
+    RunKey,
+    Runs,
     confused_runs,
     counted_runs,
-    negative_drift,
+    mean_over_seeds,
     panel,
     prompted,
 )
-from pieline.studies.jam.settings import ConfusedModels, JamSettings
+from pieline.studies.jam.settings import FINE_TUNED, ConfusedModels, JamSettings
 from pieline.studies.jam.tables.common import (
     languages_of,
     not_counted,
     notes_on,
     obstacles_of,
-    printed_runs,
-    printed_seeds,
     title_of,
+    with_panel,
 )
 
-_PANELS = {"": "zero_shot", "_few_shot": "few_shot_sc_cotbest"}
-"""Settings for which the paper states medians, by suffix of the number's name."""
-_MEDIANS = {"accuracy": (accuracy, "success"), "drift": (negative_drift, "negative_drift_pct")}
-"""Metrics of which the paper states medians, each with its function and its column in Table 3."""
+_PANELS = {"zero_shot": "", "few_shot_sc_cotbest": " few shot"}
+"""Settings for which the paper states medians, with the ending of their labels."""
+_MEDIANS = {"accuracy": (ACCURACY, "success"), "drift": (DRIFT, "negative_drift")}
+"""Measures of which the paper states medians, with the measure that Table 3 prints."""
 _DRAWN = "both are medians of runs that deviate as printed"
 """Assumption under which a median is within sampling range."""
 _JUDGED = (
@@ -44,70 +48,142 @@ _JUDGED = (
     " draws do, if each printed run is drawn with its deviation (for a single seed: the pooled"
     " deviations of its language)."
 )
+_UNKNOWN = "unknown of every run"
 
 
-def text(inputs: DisplayInputs) -> TableContent:
-    """Build the table of medians over language models, and of the number of confusing variants."""
-    metrics = load_records(inputs.metrics, JamMetrics)
-    runs, printed = prompted(metrics), printed_runs(inputs)
-    paper_models = {key[:2] for key in printed if key.setting != "fine_tuned"}
-    our_models = {key[:2] for key in runs}
-    of_paper = [item for item in metrics if item.language in JamSettings().languages]
-    obstacles = obstacles_of(*of_paper)
-    if paper_models - our_models:
-        obstacles.append(
-            f"{len(paper_models & our_models)} of the paper's {len(paper_models)} runs were made"
-        )
-    if our_models - paper_models:
-        obstacles.append("with runs that the paper does not have")
-    text_numbers = read_published(inputs.files["text_numbers"], ["id"])
+class Drawn(NamedTuple):
+    """A printed mean with its deviation, and the rows whose pooled deviation replaces none."""
+
+    spread: Spread
+    pool: tuple[Spread, ...]
+
+
+def text_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return medians over language models, and the numbers of confusing variants."""
+    metrics, numbers = load_records(inputs.metrics, JamMetrics), OurNumbers(inputs.study)
+    runs, printed = prompted(metrics), printed_numbers(inputs)
+    obstacles = _obstacles(metrics, runs, _printed_spreads(inputs, printed, "success"))
+    reasoning = {model.name for model in inputs.models if model.reasoning}
     figure3 = ConfusedModels.model_validate(inputs.options["figure3"])
-    reasoning = {model.name for model in (*inputs.models, *inputs.absent) if model.reasoning}
     counted = counted_runs(runs, figure3, reasoning)
     uncounted = not_counted(runs, counted, inputs)
-    in_text = {name: numbers["value"] for (name,), numbers in text_numbers.items()}
-    labels = inputs.labels()
-    averaged: dict[str, list[str]] = {}
-    rows = []
-
-    def add(name: str, value: float | None, decimals: int, ranges: Ranges, *own: str) -> None:
-        label = name.replace("_", " ")
-        column = Column[float | None](name, label, lambda ours: ours, decimals=decimals)
-        problems = [*(["unknown of every run"] if value is None else own), *obstacles]
-        source = Source({}, [value], inputs.metrics, obstacles=problems, ranges=ranges)
-        rows.append(Row((label,), (text_cell(column, source, "jam", text_numbers),)))
-
-    for language in sorted({*JamSettings().languages, *languages_of(runs)}):
+    for language in _languages(runs):
         counts = confused_runs(counted, language)
         confusing = sum(count > 0 for count in counts.values()) if counts else None
-        reasons = (f"{label} has no such run" for name, label in uncounted if name == language)
-        add(f"confusing_variants_{language}", confusing, 0, {}, *deviations(figure3), *reasons)
-        for name, (value, column) in _MEDIANS.items():
-            for ending, setting in _PANELS.items():
-                ours, theirs = (
-                    [key for key in panel(of, setting, reasoning) if key.language == language]
-                    for of in (runs, printed)
+        none = [f"{label} has no such run" for name, label in uncounted if name == language]
+        own = [*deviations(figure3), *none] if counts else []
+        numbers.add(
+            {"language": language},
+            [Measure[int]("confusing_variants", lambda ours: ours, decimals=0)],
+            confusing,
+            files=inputs.metrics,
+            obstacles=[*own, *obstacles],
+            not_run="" if counts else _UNKNOWN,
+        )
+        for name, (measure, column) in _MEDIANS.items():
+            theirs = _printed_spreads(inputs, printed, column)
+            for setting in _PANELS:
+                keys = {"measure": f"median_{name}", "setting": setting, "language": language}
+                means = {
+                    key: mean_over_seeds(seeds, measure)
+                    for key, seeds in panel(runs, setting, reasoning).items()
+                    if key.language == language
+                }
+                known = [mean for mean in means.values() if mean is not None]
+                unknown = (
+                    f"{name} of {inputs.labels()[key.model]} is unknown"
+                    for key, mean in means.items()
+                    if mean is None
                 )
-                where = f"{get_language(language).label}, {title_of(setting)}"
-                averaged[where] = sorted(labels[key.model] for key in ours)
-                over = {key: over_seeds(runs[key], value) for key in ours}
-                means = [mean.mean for mean in over.values() if mean]
-                unknown = [
-                    f"{name} of {labels[key.model]} is unknown" for key in ours if not over[key]
+                drawn = [
+                    row
+                    for key, row in panel(theirs, setting, reasoning).items()
+                    if key.language == language
                 ]
-                full_name, ranges = f"median_{name}_{language}{ending}", {}
-                if theirs and (middle := in_text.get(f"jam.{full_name}")) is not None:
-                    seeds = printed_seeds(printed, theirs[0])
-                    spreads = (seeds.spread(printed[key], column) for key in theirs)
-                    known = [item for item in spreads if item]
-                    half = median_tolerance(known, seeds.pool(column))
-                    if name == "accuracy":  # Table 3 prints successes.
-                        half *= 100 / (in_text.get(f"jam.variants_{language}", 100))
-                    half += 0.005  # The printed median is rounded.
-                    ranges = {_DRAWN: (middle - half, middle + half)}
-                add(full_name, median(means) if means else None, 2, ranges, *unknown)
+                numbers.add(
+                    keys,
+                    [Measure[float](keys["measure"], lambda ours: ours)],
+                    median(known) if known else None,
+                    files=inputs.metrics,
+                    obstacles=[*(unknown if known else ()), *obstacles],
+                    not_run="" if known else _UNKNOWN,
+                    ranges=_range_of_median(drawn, keys, printed),
+                )
+    return numbers.frame()
+
+
+def _languages(runs: Runs) -> list[str]:
+    return sorted({*JamSettings().languages, *languages_of(runs)})
+
+
+def _obstacles(
+    metrics: Sequence[JamMetrics], runs: Runs, printed: Mapping[RunKey, Drawn]
+) -> list[str]:
+    """Return why numbers over all runs are not comparable with the printed ones."""
+    theirs, ours = ({key[:2] for key in of} for of in (printed, runs))
+    obstacles = obstacles_of(
+        *(item for item in metrics if item.language in JamSettings().languages)
+    )
+    if theirs - ours:
+        obstacles.append(f"{len(theirs & ours)} of the paper's {len(theirs)} runs were made")
+    if ours - theirs:
+        obstacles.append("with runs that the paper does not have")
+    return obstacles
+
+
+def _printed_spreads(
+    inputs: DisplayInputs, printed: pd.DataFrame, measure: str
+) -> dict[RunKey, Drawn]:
+    """Return what Table 3 prints of the described language models, and the rows to pool with it."""
+    models = inputs.labels()
+    rows = printed[(printed["table"] == "jam_drift") & (printed["measure"] == measure)]
+    return {
+        RunKey(row["setting"], row["model"], row["language"]): Drawn(row["spread"], row["pool"])
+        for row in rows.to_dict("records")
+        if row["setting"] != FINE_TUNED and row["model"] in models
+    }
+
+
+def _range_of_median(
+    rows: Sequence[Drawn], keys: Mapping[str, str], printed: pd.DataFrame
+) -> Ranges:
+    """Return the sampling range of the median of printed rows; empty if none is printed."""
+    values = printed.set_index(["measure", "setting", "language"])["printed"].to_dict()
+    middle = values.get((keys["measure"], keys["setting"], keys["language"]))
+    if middle is None or not rows:
+        return {}
+    half = median_tolerance([row.spread for row in rows], rows[0].pool)
+    if keys["measure"] == "median_accuracy":  # Table 3 prints successes.
+        half *= 100 / values.get((f"variants_{keys['language']}", "", ""), 100)
+    half += 0.005  # The printed median is rounded.
+    return {_DRAWN: (middle - half, middle + half)}
+
+
+def text(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out the table of medians over language models, and of confusing variants."""
+    metrics = load_records(inputs.metrics, JamMetrics)
+    runs, labels = prompted(metrics), inputs.labels()
+    reasoning = {model.name for model in inputs.models if model.reasoning}
+    averaged = {
+        f"{get_language(language).label}, {title_of(setting)}": sorted(
+            labels[key.model] for key in panel(runs, setting, reasoning) if key.language == language
+        )
+        for language in _languages(runs)
+        for setting in _PANELS
+    }
+    rows = [
+        Row(
+            (
+                f"{number.measure} {number.language}{_PANELS.get(number.setting, '')}".replace(
+                    "_", " "
+                ),
+            ),
+            (Cell(number),),
+        )
+        for number in sorted(numbers_of(numbers), key=_place)
+    ]
     return TableContent(
-        heads=(headers(["Number", "ours" if inputs.is_own else "ours (printed)"]),),
+        heads=(headers(["Number", "ours" if inputs.data == "own" else "ours (printed)"]),),
         groups=(Group(tuple(rows)),),
         caption="Medians over language models (accuracy on originals and negative drift, in per"
         " cent) and the number of hard variants that confuse at least one of them. Reasoning models"
@@ -121,14 +197,18 @@ def text(inputs: DisplayInputs) -> TableContent:
     )
 
 
+def _place(number: Number) -> tuple[str, str, bool]:
+    return number.language, number.measure, number.setting != "zero_shot"
+
+
 TEXT_TABLE = Table(
     "jam_text",
     "Section 5",
     "Numbers of the running text that follow from the figures.",
     text,
     with_panel,
-    printed="jam_table3",
-    text_numbers=True,
+    text_numbers,
+    printed=("jam_table3", "text_numbers"),
 )
 
 

@@ -21,18 +21,25 @@ class FormDetails(NamedTuple):
         float16: Whether to use mixed precision with float16 on a GPU; elsewhere, float32 is used.
         cuts_sentences: Whether a training sentence ends at `.`, `!` or `?`, regardless of the blank
             lines in ID10M's files.
+        drop_unbegun: Whether a predicted I tag without a B tag before it marks no idiom, instead of
+            beginning one.
     """
 
     dropout: float | None = None
     gradient_accumulation: int = 1
     float16: bool = False
     cuts_sentences: bool = False
+    drop_unbegun: bool = False
 
 
 FORMS: Mapping[TrainingForm, FormDetails] = {
     "paper": FormDetails(),
     "released": FormDetails(
-        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True
+        dropout=0.5,
+        gradient_accumulation=4,
+        float16=True,
+        cuts_sentences=True,
+        drop_unbegun=True,
     ),
 }
 RELEASED_DEFAULTS: Mapping[str, Any] = {"weight_decay": 0.01, "input": "whitespace"}

@@ -88,15 +88,17 @@ def collate(
     return {name: torch.tensor(rows).to(device) for name, rows in batch.items()}
 
 
-def decode(sentence: EncodedSentence, numbers: Sequence[int]) -> list[Tag]:
+def decode(
+    sentence: EncodedSentence, numbers: Sequence[int], *, drop_unbegun: bool = False
+) -> list[Tag]:
     """Return valid BIO tags of a sentence's words, given the tag id of each subtoken.
 
-    Words without subtokens get O.
+    Words without subtokens get O. For `drop_unbegun`, see `valid_tags`.
     """
     tags: list[Tag] = [OUTSIDE] * sentence.words
     for word, place in sentence.firsts.items():
         tags[word] = TAGS[numbers[place]]
-    return valid_tags(tags)
+    return valid_tags(tags, drop_unbegun=drop_unbegun)
 
 
 def random_batches(

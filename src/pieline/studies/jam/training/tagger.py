@@ -37,8 +37,17 @@ class Tagger:
         """Return the device of the model."""
         return torch.device(self.model.device)
 
-    def tag(self, sentences: Sequence[Sequence[str]], *, bfloat16: bool = False) -> list[list[Tag]]:
-        """Return a valid BIO tag for each word of each sentence; for `bfloat16`, see `autocast`."""
+    def tag(
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        bfloat16: bool = False,
+        drop_unbegun: bool = False,
+    ) -> list[list[Tag]]:
+        """Return a valid BIO tag for each word of each sentence.
+
+        For `bfloat16`, see `autocast`; for `drop_unbegun`, see `valid_tags`.
+        """
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
         longest_first = sorted(range(len(encoded)), key=lambda number: -len(encoded[number]))
         tags: list[list[Tag]] = [[] for _ in encoded]
@@ -54,7 +63,7 @@ class Tagger:
                 )
                 predicted = self.model(**batch).logits.argmax(dim=-1).tolist()
                 for number, numbers in zip(chosen, predicted, strict=True):
-                    tags[number] = decode(encoded[number], numbers)
+                    tags[number] = decode(encoded[number], numbers, drop_unbegun=drop_unbegun)
         return tags
 
     def save(self, folder: str | Path) -> None:

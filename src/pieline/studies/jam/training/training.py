@@ -86,7 +86,11 @@ def fine_tune(
         print(f"resuming training after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
     for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
         loss = training.one_epoch(epoch)
-        tags = tagger.tag([item.tokens for item in dev], bfloat16=settings.bfloat16)
+        tags = tagger.tag(
+            [item.tokens for item in dev],
+            bfloat16=settings.bfloat16,
+            drop_unbegun=settings.details.drop_unbegun,
+        )
         score = span_scores([item.tags for item in dev], tags).f1
         is_best = all(score > earlier["dev_span_f1"] for earlier in state.epochs)
         state.finish_epoch(

