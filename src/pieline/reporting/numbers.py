@@ -155,7 +155,7 @@ def join(
 ) -> pd.DataFrame:
     """Join our numbers with the printed ones, and decide the verdict on each.
 
-    The papers' numbers come first, in their order, then our other numbers.
+    Our numbers come first, in their order, then those that only the papers have.
 
     Args:
         ours: Rows as `of_display` returns them.
@@ -167,7 +167,7 @@ def join(
     """
     ours = ours.assign(_ours=range(len(ours)))
     printed = _matched(printed.assign(_printed=range(len(printed))), ours)
-    joined = ours.merge(printed, on=list(KEYS), how="outer").sort_values(["_printed", "_ours"])
+    joined = ours.merge(printed, on=list(KEYS), how="outer").sort_values(["_ours", "_printed"])
     if released is None:
         joined = joined.assign(released=None)
     else:

@@ -181,7 +181,7 @@ def _accounted(
 
 
 def counted(numbers: Iterable[Number]) -> list[Number]:
-    """Return the numbers that count among those that the papers print, in the papers' order."""
+    """Return the numbers that count among those that the papers print."""
     return [number for number in numbers if number.counts]
 
 

@@ -57,13 +57,11 @@ def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     Rows are the fine-tuned models of this run, and models and training modes that are only in the
     paper unless `inputs.rows` is "run".
     """
-    by_training = rows_of(numbers, ("train_mode", "model", "loss"), across=("query_mode",))
-    # Printed numbers without a training of ours come after those with one.
-    trainings = dict(sorted(by_training.items(), key=lambda item: not item[0][-1]))
+    trainings = rows_of(numbers, ("train_mode", "model", "loss"), across=("query_mode",))
     if inputs.rows == "run":
         trainings = {key: scores for key, scores in trainings.items() if key[-1]}
     groups: dict[str, list[Row]] = {title: [] for title in TRAIN_MODES.values()}
-    for model in ordered_models(numbers, inputs):
+    for model in ordered_models(inputs, "idiolink_table5"):
         for (train_mode, name, loss), scores in trainings.items():
             if name == model.name:
                 labels = (model.label, LOSSES.get(loss, "–"), model.parameters or "–")

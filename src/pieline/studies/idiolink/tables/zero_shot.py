@@ -145,7 +145,7 @@ def with_arrows(row: Row) -> Row:
     return replace(row, cells=tuple(cells))
 
 
-def ordered_models(numbers: pd.DataFrame, inputs: DisplayInputs) -> list[ModelDescription]:
+def ordered_models(inputs: DisplayInputs, file: str) -> list[ModelDescription]:
     """Return the models that have rows, in order.
 
     The order is that of a printed table, with models that are not in the paper last. If only this
@@ -154,9 +154,8 @@ def ordered_models(numbers: pd.DataFrame, inputs: DisplayInputs) -> list[ModelDe
     models = inputs.row_models()
     if inputs.rows == "run":
         return models
-    of_paper = numbers.loc[numbers["printed"].notna(), "model"].unique().tolist()
-    places = {name: place for place, name in enumerate(of_paper)}
-    return sorted(models, key=lambda model: places.get(model.name, len(places)))
+    places = {name: place for place, (name,) in enumerate(inputs.printed(file, "model"))}
+    return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
 
 
 def zero_shot(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
@@ -168,7 +167,7 @@ def zero_shot(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     by_model = rows_of(numbers, ("model",), across=("query_mode",))
     groups: dict[str, list[Row]] = {"No-Instruct": [], "Instruction": [], "Not in the paper": []}
     grouped = inputs.rows == "paper"
-    for model in ordered_models(numbers, inputs):
+    for model in ordered_models(inputs, "idiolink_table2"):
         if scores := by_model.get((model.name,)):
             kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
             title = kind if model.published_as else "Not in the paper"

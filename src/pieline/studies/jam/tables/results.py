@@ -38,6 +38,7 @@ from pieline.studies.jam.tables.common import (
     languages_of,
     marked,
     notes_on,
+    printed_runs,
     run_numbers,
     runs_of,
     title_of,
@@ -74,6 +75,7 @@ class Layout:
         caption: Caption with a placeholder for each symbol, and `{of}` for the totals.
         symbols: LaTeX symbols by plain text.
         of: Function that returns the totals of a language, as text for the caption.
+        printed: Name in published/ of the printed table; empty if the paper has none.
         remarks: Further notes of this table.
     """
 
@@ -81,6 +83,7 @@ class Layout:
     caption: str
     symbols: Mapping[str, str]
     of: Callable[[JamMetrics], str]
+    printed: str = ""
     remarks: Sequence[str] = ()
 
 
@@ -105,6 +108,7 @@ def drift_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         " {}: negative drift, the share of them that it misjudged. A dash: unknown.",
         symbols={"S_M": "$S_M$", "ND_M": r"$\mathit{ND}_M$"},
         of=lambda item: f"{item.overall.variants}",
+        printed="jam_table3",
         remarks=(GEMINI,),
     )
     return _table(numbers, inputs, layout)
@@ -146,6 +150,7 @@ def usage_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         of=lambda item: (
             f"{item.overall.variants} variants, {item.literal.variants} of them literal"
         ),
+        printed="jam_table5",
     )
     return _table(numbers, inputs, layout)
 
@@ -177,6 +182,7 @@ def confusion_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableConten
         " variants (AC: flipped, NC: kept).",
         symbols={"S_M": "$S_M$"},
         of=lambda item: f"{item.overall.originals}",
+        printed="jam_table6",
     )
     return _table(numbers, inputs, layout)
 
@@ -243,7 +249,7 @@ def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> Tabl
     metrics = load_records(inputs.metrics, JamMetrics)
     runs, width = by_run(metrics), len(layout.columns)
     shown = languages_of({*runs, *(key_of(run.keys) for run in inputs.runs)})
-    by_row = _by_row(numbers, inputs, shown)
+    by_row = _by_row(numbers, inputs, layout.printed, shown)
     models = {model.name: model for model in inputs.models}
     side_by_side = max(2, _MAX_COLUMNS // width // 2 * 2)
     heads: tuple[tuple[Head, ...], ...] = ()
@@ -268,7 +274,7 @@ def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> Tabl
     totals = {item.language: layout.of(item) for item in metrics}
     counts = ", ".join(f"{total} in {get_language(name).label}" for name, total in totals.items())
     counts = f" (of {counts})" if counts else ""
-    compared = bool(numbers["place"].any()) and any(item.dataset_is_released for item in metrics)
+    compared = layout.printed in inputs.files and any(item.dataset_is_released for item in metrics)
     return TableContent(
         heads=heads,
         groups=tuple(groups),
@@ -284,13 +290,14 @@ def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> Tabl
 
 
 def _by_row(
-    numbers: pd.DataFrame, inputs: DisplayInputs, shown: Sequence[str]
+    numbers: pd.DataFrame, inputs: DisplayInputs, printed: str, shown: Sequence[str]
 ) -> dict[tuple[str, str], dict[str, dict[str, Number]]]:
     """Return the numbers of each row (setting and model): the paper's rows in its order, then ours.
 
     Args:
         numbers: Frame of numbers.
         inputs: Inputs of the table.
+        printed: Name in published/ of the printed table.
         shown: Languages of the table.
     """
     by_key = {RunKey(*key): of_run for key, of_run in rows_of(numbers, RunKey._fields).items()}
@@ -300,11 +307,7 @@ def _by_row(
         for key, of_run in by_key.items()
         if key in planned or any(number.files for number in of_run.values())
     }
-    of_paper = [
-        key
-        for key, of_run in by_key.items()
-        if inputs.rows == "paper" and any(each.printed is not None for each in of_run.values())
-    ]
+    of_paper = [*printed_runs(inputs, printed)] if inputs.rows == "paper" else []
     models = [model.name for model in inputs.row_models()]
 
     def place(key: RunKey) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from pieline.core.uncertainty import Spread
 from pieline.languages.registry import get_language
 from pieline.reporting.displays import Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.numbers import Number, numbers_of, printed_numbers
+from pieline.reporting.numbers import numbers_of, printed_numbers
 from pieline.reporting.ours import OurNumbers
 from pieline.reporting.seeds import Ranges, median_tolerance
 from pieline.reporting.tables import Cell, Group, Row, TableContent, headers
@@ -180,7 +180,7 @@ def text(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
             ),
             (Cell(number),),
         )
-        for number in sorted(numbers_of(numbers), key=_place)
+        for number in numbers_of(numbers)
     ]
     return TableContent(
         heads=(headers(["Number", "ours" if inputs.data == "own" else "ours (printed)"]),),
@@ -195,10 +195,6 @@ def text(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         ),
         wide=False,
     )
-
-
-def _place(number: Number) -> tuple[str, str, bool]:
-    return number.language, number.measure, number.setting != "zero_shot"
 
 
 TEXT_TABLE = Table(
