@@ -108,7 +108,10 @@ def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         def __init__(self, weights: str) -> None:
             self.tags = weights == "fold-1"
 
-        def tag(self, texts: list[list[str]], *, bfloat16: bool) -> list[list[Tag]]:
+        def tag(
+            self, texts: list[list[str]], *, bfloat16: bool, drop_unbegun: bool
+        ) -> list[list[Tag]]:
+            assert not drop_unbegun
             first: Tag = "B-IDIOM" if self.tags else "O"
             return [[first, *["O"] * (len(text) - 1)] for text in texts]
 
@@ -128,7 +131,7 @@ def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             "sentences": tmp_path / "sentences.jsonl",
         },
         output=[tmp_path / "predictions.jsonl"],
-        params={"spec": entry.execution_spec(), "words": "text"},
+        params={"spec": entry.execution_spec(), "words": "text", "form": "paper"},
     )
     predictions = load_jsonl(tmp_path / "predictions.jsonl", IdiomPrediction)
     assert [(item.id, bool(item.idioms)) for item in predictions] == [
