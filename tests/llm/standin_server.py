@@ -55,7 +55,8 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(600)
         message = {"role": "assistant", "content": answers.get(text, f"echo {text}")}
         choice = {"index": 0, "message": message}
-        usage = {"prompt_tokens": 2, "completion_tokens": 2, "total_tokens": 4}
+        length = sum(len(str(turn["content"])) for turn in body["messages"])
+        usage = {"prompt_tokens": 2 + length // 4, "completion_tokens": 2}
         answer = {"id": "r1", "object": "chat.completion", "created": 0, "model": body["model"]}
         self.reply({**answer, "choices": [{**choice, "finish_reason": "stop"}], "usage": usage})
 

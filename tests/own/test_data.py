@@ -208,7 +208,7 @@ def test_zero_shot_results_need_only_the_test_split(folder: Path) -> None:
         output=idiolink_paths.dataset("test"), wildcards={"split": "test"}, params={"limit": None},
     )  # fmt: skip
     run_script(
-        "idiolink_checks", input={"upstream": UPSTREAM},
+        "idiolink_checks", input={"upstream": UPSTREAM, "candidates": []},
         output=[idiolink_paths.CHECKS.format(origin="released_format")],
         params={
             "folder": folder / "idiolink",
