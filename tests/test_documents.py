@@ -274,7 +274,7 @@ def _stated() -> dict[str, list[str]]:
             f"{null['interval_leaves_out_0_pct']}% of {null['studies']:,} simulations",
             f"{observed['mean_correlation']} in {observed['interval_leaves_out_0_pct']}%",
         ],
-        "docs/maintaining.md": [
+        "benchmarks/README.md": [
             f"{seconds['library']} s; {seconds['each_mode']} s as in the released code",
         ],
         "docs/studies/idiolink_construction.md": [
