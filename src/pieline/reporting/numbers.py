@@ -243,7 +243,7 @@ def _judged(row: Mapping[str, Any], why: Callable[[Mapping[str, Any]], str]) -> 
         "counts": bool(row["kind"]),
         "also_in": row["also_in"] or (),
         "printed_at": row["printed_at"] or (),
-        "tables": tuple(dict.fromkeys((*(row["tables"] or ()), *filter(None, [row["table"]])))),
+        "tables": tuple(dict.fromkeys((*(row["tables"] or ()), *(row["shown_by"] or ())))),
         "files": row["files"] or (),
     }
 

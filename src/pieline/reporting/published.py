@@ -18,7 +18,7 @@ ANY = "*"
 """Value of a key that matches any value of ours."""
 PRINTED = (
     *("printed", "printed_decimals", "own_decimals", "spread", "ddof", "pool", "printed_tolerance"),
-    *("place", "kind", "also_in", "printed_at", "table", "printed_model", "what"),
+    *("place", "kind", "also_in", "printed_at", "table", "shown_by", "printed_model", "what"),
 )
 """Columns of the printed frame besides `KEYS`; `table` is the name of our table."""
 Kind = Literal["score", "count", "parameter"]
@@ -168,6 +168,7 @@ def printed_frame(
                 if same is not found:
                     # Another place prints the same number of the same run.
                     same["printed_at"] += found["printed_at"]
+                    same["shown_by"] += found["shown_by"]
     for row in rows.values():
         also = (repeated.get(place, ()) for place in row["printed_at"])
         row["also_in"] = tuple(dict.fromkeys(text for each in also for text in each))
@@ -252,6 +253,7 @@ def _rows(
                 "also_in": (),
                 "printed_at": (place,),
                 "table": row["table"] if is_text else table.table,
+                "shown_by": tuple(filter(None, [row["table"] if is_text else table.table])),
                 "printed_model": keys["model"],
                 "what": row["what"] if is_text else "",
                 "repeats": repeats,
