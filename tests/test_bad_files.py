@@ -33,8 +33,8 @@ from pieline.models.entries import EncoderEntry
 from pieline.models.predictions import PredictionFile
 from pieline.models.registry import AnyEntry, load_registry
 from pieline.reporting.printed import read_published
+from pieline.reporting.published import load_catalogue
 from pieline.results.claims.claim import load_claims
-from pieline.results.claims.tables import load_catalogue
 from pieline.studies.idiolink.datasets.tuples import read_released_tuples, sample_tuples
 from pieline.studies.idiolink.originals.pairs import filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions, read_exclusions
