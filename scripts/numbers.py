@@ -34,8 +34,9 @@ with job(snakemake):
         requirements=Requirements.model_validate_json(snakemake.params.requirements),
         options=run.options,
     )
-    write_numbers(snakemake.output.csv, frame_of(numbers))
-    write_parquet(snakemake.output.parquet, frame_of(numbers))
+    frame = frame_of(numbers)
+    write_numbers(snakemake.output.csv, frame)
+    write_parquet(snakemake.output.parquet, frame)
     write_numbers_as_latex(
         snakemake.output.comparison_tex,
         numbers,

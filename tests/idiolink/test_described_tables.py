@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from idiolink_cases import inputs_of_table, study
 from support import ROOT
+from table_files import statements
 
 from pieline.reporting.described import PACKAGES, same_size
 from pieline.reporting.displays import Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.printed import StatedText, read_printed
+from pieline.reporting.printed import read_printed
 from pieline.reporting.tables import TableContent, make_table, write_table
 from pieline.studies.idiolink.tables.described import (
     ARTIFACTS_TABLE,
@@ -27,18 +28,6 @@ def made(table: Table, inputs: DisplayInputs | None = None) -> TableContent:
     """Return the content of a table, by default in the default configuration."""
     inputs = inputs or inputs_of_table(study(), table.name.removeprefix("idiolink_"))
     return make_table(table.make, table.numbers, inputs)[0]
-
-
-def statements(content: TableContent) -> dict[tuple[str, str], StatedText]:
-    """Return the statements of a table by row and column."""
-    heads = [head.text for head in content.heads[-1]][content.label_columns :]
-    return {
-        (row.labels[0], head): cell.stated
-        for group in content.groups
-        for row in group.rows
-        for head, cell in zip(heads, row.cells, strict=True)
-        if cell.stated
-    }
 
 
 def tuned(*models: str, **settings: Any) -> dict[str, str]:

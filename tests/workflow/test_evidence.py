@@ -123,7 +123,7 @@ def test_a_copied_run_plans_nothing(finished: Path, tmp_path: Path) -> None:
 
 
 def test_kept_results_are_compared_with_the_settings_of_every_run(finished: Path) -> None:
-    """Snakemake trusts time stamps after --touch, without its metadata, or if it is told to."""
+    """Snakemake trusts time stamps after --touch, without its metadata, or if it is asked to."""
     (finished / "other.yaml").write_text("idiolink: {top_k: 7}\n", encoding="utf-8")
     other = ("--configfile", "other.yaml", "--", "paper_tables/idiolink_zero_shot.tex")
     problem = "was made with settings that differ from the configuration (top_k), as 3 other files"

@@ -1,17 +1,14 @@
 """Declare tables and figures beside the functions that make them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
+
+import pandas as pd
 
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOT_IN_PAPER = "not in the paper"
 """Place of a display that no paper has."""
