@@ -451,13 +451,14 @@ class Study(ABC, Generic[S]):
                         where=f"{self.project.entry_file(name)}: {name}",
                         hint=f"correct the path (relative to {Path.cwd()})",
                     )
-                other = seen.setdefault(predictions_key(one.file), one.file)
-                if other != one.file:
+                key = predictions_key(one.file)
+                if key in seen:
                     raise UserError(
-                        f"{one.file} has the same predictions as {other}",
+                        f"{one.file} has the same predictions as {seen[key]}",
                         where=f"{where}: {name}",
                         hint="give each run its own predictions",
                     )
+                seen[key] = one.file
 
     def check_models(self, names: Collection[str], accepted: ModelKinds, *, where: str) -> None:
         """Raise a `UserError` if a model is unknown, of another kind, or invalid.

@@ -612,6 +612,17 @@ def test_duplicate_files_are_rejected(models: list[str], entry: Path) -> None:
         run_report(entry, jam={"models": models, "neutral": None})
 
 
+def test_two_entries_with_one_file_are_rejected(entry: Path) -> None:
+    own = entry.with_name("models.local.yaml")
+    *_, one, _, _ = own.read_text("utf-8").splitlines(keepends=True)
+    write(
+        own,
+        own.read_text("utf-8") + f"yours:\n  kind: predictions\n  label: Yours\n  files:\n{one}",
+    )
+    with pytest.raises(UserError, match=r"mine: .*\.csv has the same predictions as .*\.csv; "):
+        run_report(entry, jam={"models": ["yours", "mine"], "neutral": None})
+
+
 def test_files_with_the_same_predictions_are_rejected(entry: Path) -> None:
     """The order of rows, spaces and the format are no difference between two runs."""
     one, other = (entry.with_name(name) for name in ("others.csv", "predictions.csv"))
