@@ -8,7 +8,7 @@ from pieline.core.files import canonical_json
 from pieline.llm.answers import Answer, check_address
 from pieline.llm.archive import recording_files
 from pieline.llm.keys import expected_origin
-from pieline.llm.parsing import Outcome, answer_text
+from pieline.llm.parsing import answer_text
 from pieline.llm.questions import make_question
 from pieline.llm.recordings import (
     REPLACED_SUFFIX,
@@ -31,11 +31,7 @@ from pieline.llm.spending import rename_file
 from pieline.models.llm import LLMEntry
 
 ANY = "any"
-OUTCOMES = (
-    *(Outcome.FAILED, Outcome.TRUNCATED, Outcome.FILTERED, Outcome.REFUSED, Outcome.EMPTY),
-    *(Outcome.TOOL_CALL, ANY),
-)
-"""Outcomes that do not depend on the task, by which answers can be set aside."""
+"""Outcome of every answer; the others are those of `Outcome`."""
 
 
 def reask(files: Iterable[Path], outcome: str) -> dict[Path, int]:
