@@ -1,5 +1,6 @@
 """Runs of the workflow on the test cluster, and their configuration."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,8 @@ TABLES = ("paper_tables/idiolink_zero_shot.tex",)
 VECTORS = "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
 
 TRAINING = "results/training/idiolink/sbert/sentence/paper/seed-42"
+
+READABLE = json.dumps({"hasIdiom": False, "idiom": "", "meaning": "", "explanation": ""})
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--profile=profiles/slurm")
 IMPATIENT = (
@@ -82,6 +85,9 @@ def serve_stand_in(folder: Path) -> None:
     """Make a project run IdioTS with a served model whose first server process stalls."""
     spec = served(folder, "stalls", parameters="7B")
     entry = spec.model_dump(mode="json", exclude_unset=True)
+    sentences = json.loads((folder / "data/sample/idiots/idiots.json").read_text(encoding="utf-8"))
+    answers = {each["en"]: READABLE for each in sentences}
+    (folder / "notes.answers").write_text(json.dumps(answers), encoding="utf-8")
     with (folder / "models.yaml").open("a", encoding="utf-8") as stream:
         yaml.safe_dump({"stand-in": entry}, stream)
     asked = {"models": ["stand-in"], "settings": ["zero_shot"]}
