@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PositiveInt, ValidationError, create_model
+from pydantic import PositiveInt, ValidationError, create_model
 
 from pieline import studies
 from pieline.archives.matching import RemoteArchive, load_archives
@@ -19,7 +19,7 @@ from pieline.beyond.jam.study import ExtendedJam
 from pieline.beyond.settings import MOVED, BeyondSettings
 from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
-from pieline.core.settings import Settings, keys_at
+from pieline.core.settings import Field, Settings, keys_at
 from pieline.core.yamls import merge, read_yaml
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import Registry
@@ -56,9 +56,12 @@ def study_classes() -> dict[str, type[Study[Any]]]:
 class PageSettings(Settings):
     """Settings of the results page."""
 
-    depth: PositiveInt = Field(default=10, description="Number of documents shown per query.")
+    depth: PositiveInt = Field(
+        default=10, affects="display", description="Number of documents shown per query."
+    )
     beside: str | None = Field(
         default=None,
+        affects="display",
         description="Working directory of another run. Once that run has results, the page links to"
         " its page and shows its scores.",
     )
@@ -67,32 +70,45 @@ class PageSettings(Settings):
 class Config(Settings):
     """All settings of config.yaml except the studies' sections (see `config_class`)."""
 
-    studies: list[str] = Field(default=["idiolink"], description="Names of the studies to run.")
+    studies: list[str] = Field(
+        default=["idiolink"], affects="display", description="Names of the studies to run."
+    )
     data: Literal["sample", "released", "own"] = Field(
-        default="sample", description="Data source: our sample, the released files, or your own."
+        default="sample",
+        affects="predictions",
+        deviates=False,
+        description="Data source: our sample, the released files, or your own.",
     )
     own_data: str | None = Field(
         default=None,
+        affects="predictions",
+        deviates=False,
         description="For data 'own': folder with files in the formats and with the names of the"
         " public files in data/upstream.yaml (docs/adding/data.md).",
     )
     mirror: str | None = Field(
         default=None,
+        affects="nothing",
         description="Folder with the released files; if set, data is 'released'.",
     )
     archives: list[str | RemoteArchive] = Field(
         default=[],
+        affects="predictions",
+        deviates=False,
         description="Archives of runs (`pieline runs export`), as files or URLs with their SHA-256."
         " Archived runs that match the configuration are used instead of running them again.",
     )
     limit: PositiveInt | None = Field(
         default=None,
+        affects="predictions",
+        deviates=False,
         description="Use only the first originals of ID10M-JAM, sentences of IdioTS and queries of"
         " IdioLink (with the whole index), to try a model before a full run. No number is then"
         " compared with the papers'; null: use all.",
     )
     tables: dict[str, RowChoice] = Field(
         default={"rows": "paper"},
+        affects="display",
         description="Rows of result tables. `rows: paper` shows the paper's models and this run's,"
         " `rows: run` only this run's, in the order of the configuration. The name of a table sets"
         " its rows, such as `idiolink_zero_shot: paper`.",

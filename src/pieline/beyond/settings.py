@@ -1,8 +1,6 @@
 """Settings in the `beyond` section of config.yaml."""
 
-from pydantic import Field
-
-from pieline.core.settings import Settings
+from pieline.core.settings import Field, Settings
 from pieline.studies.jam.settings import ADDED, AddedTexts
 
 
@@ -11,11 +9,13 @@ class BeyondJam(Settings):
 
     prompts_against: str | None = Field(
         default=None,
+        affects="display",
         description="Setting to compare each of `jam.prompts` with on the same originals"
         " (docs/beyond.md); null: no comparison.",
     )
     training_contexts: list[AddedTexts] = Field(
         default=[],
+        affects="display",
         description="Further settings of encoders, also trained on texts of other PIEs' originals:"
         " 'originals': without context; 'neutral': with neutral context; 'hard': with the context"
         " of hard variants (docs/beyond.md).",
@@ -31,6 +31,7 @@ class BeyondIdiots(Settings):
 
     prompts_against: str | None = Field(
         default=None,
+        affects="display",
         description="Setting with which each of `idiots.prompts` is compared by sensitivity and"
         " criterion (docs/beyond.md); null: no comparison.",
     )
@@ -41,6 +42,7 @@ class BeyondIdiolink(Settings):
 
     shortcuts: bool = Field(
         default=False,
+        affects="display",
         description="Measure whether queries with more word overlap with relevant documents score"
         " higher: the tables idiolink_overlap and idiolink_shortcuts, and a figure.",
     )

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from pieline.core.records import Frozen
+from pieline.core.settings import may_deviate
 
 _DATA = "data"
 
@@ -97,9 +98,9 @@ def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[s
     """Return a description of each setting that differs from the paper's value, its default.
 
     Args:
-        settings: Settings of a run.
-        ignored: Names of fields to ignore, including fields of nested settings, because they do
-            not affect any number.
+        settings: Settings of a run. Those that affect no number, or whose other values are no
+            deviations, are ignored (see `pieline.core.settings.Field`).
+        ignored: Names of further fields to ignore, including fields of nested settings.
     """
     differences: list[str] = []
     for name, field in type(settings).model_fields.items():
@@ -108,7 +109,7 @@ def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[s
         value, default = getattr(settings, name), field.get_default(call_default_factory=True)
         if isinstance(value, BaseModel):
             differences += deviations(value, ignored=ignored)
-        elif value != default:
+        elif value != default and may_deviate(field):
             ours, theirs = _format_value(value), _format_value(default)
             differences.append(f"{name.replace('_', ' ')} {ours}, the paper {theirs}")
     return tuple(differences)

@@ -1,16 +1,71 @@
 """Base class and common types of the settings in config.yaml."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import PurePath
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
-from pydantic import Field, GetCoreSchemaHandler
+import pydantic
+from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
 from pieline.core.errors import nearest
 from pieline.core.records import Frozen
 from pieline.core.yamls import is_ambiguous
+
+Effect = Literal["predictions", "scoring", "display", "nothing"]
+"""What another value of a setting changes: predictions, or the data that they are made from; only
+metric files; only which runs and displays there are, or how they look; or no result."""
+
+
+def Field(  # noqa: N802
+    *args: Any, affects: Effect | None = None, deviates: bool | None = None, **options: Any
+) -> Any:
+    """Declare a setting: pydantic's `Field`, with what the setting affects.
+
+    Args:
+        args: Arguments of pydantic's `Field`.
+        affects: What another value changes; None for constraints of a type.
+        deviates: Whether every value but the default is a deviation from the paper; by default,
+            whether the setting affects predictions. If not, the study states the
+            deviations itself, or the paper leaves the value open.
+        options: Arguments of pydantic's `Field`.
+    """
+    if affects:
+        options["json_schema_extra"] = {
+            "affects": affects,
+            "deviates": affects == "predictions" if deviates is None else deviates,
+        }
+    return pydantic.Field(*args, **options)
+
+
+def effect_of(field: FieldInfo) -> Effect | None:
+    """Return what a setting affects; None if it is a section, or no setting."""
+    effect: Effect | None = _declared(field).get("affects")
+    return effect
+
+
+def may_deviate(field: FieldInfo) -> bool:
+    """Return whether every value of a setting but the default is a deviation from the paper."""
+    return bool(_declared(field).get("deviates"))
+
+
+def _declared(field: FieldInfo) -> Any:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def declared_settings(
+    section: type[BaseModel], prefix: str = ""
+) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the dotted name and field of all settings of a section and of the sections in it."""
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from declared_settings(kind, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field
+
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 """Random seed; numpy accepts only 32-bit seeds."""

@@ -4,10 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field
-
 from pieline.core.errors import UserError, nearest
-from pieline.core.settings import Settings
+from pieline.core.settings import Field, Settings
 from pieline.models.llm import LLMEntry, Url
 
 TIMEOUT_S = 120.0
@@ -20,16 +18,29 @@ class ProviderLimits(Settings):
     """Limits of one provider."""
 
     concurrency: int = Field(
-        default=8, ge=1, le=256, description="Maximum number of concurrent requests."
+        default=8,
+        ge=1,
+        le=256,
+        affects="nothing",
+        description="Maximum number of concurrent requests.",
     )
     requests_per_minute: int | None = Field(
-        default=None, ge=1, description="Maximum number of requests per minute; null: no limit."
+        default=None,
+        ge=1,
+        affects="nothing",
+        description="Maximum number of requests per minute; null: no limit.",
     )
     tokens_per_minute: int | None = Field(
-        default=None, ge=1, description="Maximum number of tokens per minute; null: no limit."
+        default=None,
+        ge=1,
+        affects="nothing",
+        description="Maximum number of tokens per minute; null: no limit.",
     )
     timeout_s: float | None = Field(
-        default=None, gt=0, description="Maximum seconds per attempt; null: llm.timeout_s."
+        default=None,
+        gt=0,
+        affects="nothing",
+        description="Maximum seconds per attempt; null: llm.timeout_s.",
     )
 
 
@@ -38,54 +49,65 @@ class LLMSettings(Settings):
 
     mode: Literal["record", "replay", "fresh"] = Field(
         default="record",
+        affects="predictions",
+        deviates=False,
         description="'record': ask only questions without recorded answers; 'replay': never ask;"
         " 'fresh': ask all questions again, and then replace the recordings.",
     )
     max_cost_usd: float = Field(
         default=0.0,
         ge=0,
+        affects="nothing",
         description="Maximum cost in US dollars of all runs with this recordings folder together;"
         " with 0, models that cost money are not queried.",
     )
     timeout_s: float | None = Field(
         default=None,
         gt=0,
+        affects="nothing",
         description="Maximum seconds per attempt, from sending to the last byte, unless the"
         " provider has its own; null: 120, or 900 for a model that thinks.",
     )
     start_timeout_s: float = Field(
         default=1800.0,
         gt=0,
+        affects="nothing",
         description="Maximum seconds for the server of a local model to start.",
     )
     max_attempts: int = Field(
         default=6,
         ge=1,
+        affects="nothing",
         description="Maximum number of attempts per question; recorded failures of earlier runs"
         " count.",
     )
     backoff_s: float = Field(
         default=1.0,
         gt=0,
+        affects="nothing",
         description="Scale in seconds of the random exponential jitter between attempts.",
     )
     max_wait_s: float = Field(
         default=300.0,
         gt=0,
+        affects="nothing",
         description="Maximum seconds of the jitter, and of the wait that a provider may request"
         " (Retry-After); if it requests a longer one, the question fails.",
     )
     providers: dict[str, ProviderLimits] = Field(
         default_factory=dict,
+        affects="nothing",
         description="Limits by provider; 'default' applies to providers that are not listed.",
     )
     api_bases: dict[str, Url] = Field(
         default_factory=dict,
+        affects="nothing",
         description="Address of a gateway, by provider; the address in a model's entry takes"
         " precedence.",
     )
     stop_when_cut: bool = Field(
         default=True,
+        affects="nothing",
         description="Stop a run whose first answers are of no use: ten or more that are all cut off"
         " at the maximum length or answer prompts that the server cut, or twenty or more of which"
         " none is readable. A later run asks nothing either until the cause is gone. 'false' asks"
@@ -93,10 +115,12 @@ class LLMSettings(Settings):
     )
     recordings_folder: Path = Field(
         default=Path("recordings"),
+        affects="nothing",
         description="Folder of all recordings, the spending ledger and the lock files.",
     )
     retired: dict[str, str] = Field(
         default_factory=dict,
+        affects="display",
         description="Reason for not querying a checkpoint, by checkpoint; models.yaml marks"
         " others as retired.",
     )

@@ -159,7 +159,7 @@ def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
         return study.external_conditions(**conditions)
     reasons = [
         *study.project.changed_entry(base),
-        *deviations(settings, ignored=set(type(settings).model_fields) - {"top_k"}),
+        *deviations(settings, ignored={"bm25", "construction", "finetuning"}),
     ]
     entry = models.entry(study, model)
     if isinstance(entry, EmbedderEntry):
@@ -169,7 +169,7 @@ def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
         # Each metric file records which values the ablation used.
         points = models.bm25_points(study)
         conditions |= points.model_dump(exclude={"tuning"})
-        reasons += deviations(points, ignored={"tuning"})
+        reasons += deviations(points)
     if training:
         trained = models.training(study, *training, seed="0")
         conditions |= trained.model_dump(exclude={"seed"}) | {"tuples": files.tuples_source(study)}
@@ -193,7 +193,6 @@ def data_conditions(study: Idiolink, origin: str) -> Conditions:
         role: json.loads(study.project.language_model(name).execution_spec())
         for role, name in models.roles(study).items()
     }
-    besides = of_this_computer | {"attempts", "split_source", "seed", "semantics"}
     filtering = "PIEs filtered as in the released code, unlike the paper's text"
     as_released = construction.semantics == "released"
     return study.mark_own_data(
@@ -202,7 +201,7 @@ def data_conditions(study: Idiolink, origin: str) -> Conditions:
             weights=roles,
             deviations=(
                 *([filtering] if as_released else []),
-                *deviations(construction, ignored=besides),
+                *deviations(construction),
             ),
         )
     )
@@ -210,7 +209,7 @@ def data_conditions(study: Idiolink, origin: str) -> Conditions:
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
     """Return the deviations of a training run's hyperparameters from Table 3."""
-    reasons = deviations(training, ignored={"loss", "train_mode", "seed", "batch_size"})
+    reasons = deviations(training, ignored={"batch_size"})
     papers = FineTuning()
     batch_size = papers.batch_sizes.get(model, papers.batch_size)
     if training.batch_size != batch_size:

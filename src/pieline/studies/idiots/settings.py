@@ -3,10 +3,10 @@
 from itertools import chain
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import PositiveInt, model_validator
 
 from pieline.core.records import Name
-from pieline.core.settings import Seed, Settings, check_settings
+from pieline.core.settings import Field, Seed, Settings, check_settings
 from pieline.models.names import LanguageModelName, ModelKinds
 
 DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
@@ -16,19 +16,22 @@ class DetectionParameters(Settings):
     """Request parameters of IdioTS (section 4.1); a parameter that is null is not sent."""
 
     temperature: float | None = Field(
-        default=0, ge=0, description="Sampling temperature; null: not sent."
+        default=0, ge=0, affects="predictions", description="Sampling temperature; null: not sent."
     )
     top_k: PositiveInt | None = Field(
-        default=40, description="Number of most likely tokens to sample from; null: not sent."
+        default=40,
+        affects="predictions",
+        description="Number of most likely tokens to sample from; null: not sent.",
     )
     top_p: float | None = Field(
         default=0.95,
         gt=0,
         le=1,
+        affects="predictions",
         description="Total probability of the tokens to sample from; null: not sent.",
     )
     max_tokens: PositiveInt | None = Field(
-        default=800, description="Maximum tokens per answer; null: not sent."
+        default=800, affects="predictions", description="Maximum tokens per answer; null: not sent."
     )
 
 
@@ -37,6 +40,7 @@ class OwnParameters(DetectionParameters):
 
     negated: bool = Field(
         default=False,
+        affects="predictions",
         description="Ask whether the sentence is free of idioms: the answer has the field"
         " freeOfIdioms in place of hasIdiom, and is read as its opposite.",
     )
@@ -45,49 +49,74 @@ class OwnParameters(DetectionParameters):
 class DetectionPrompt(OwnParameters):
     """A custom prompt: its template and parameters."""
 
-    file: str = Field(description="Template of the turns, which must contain {{ sentence }}.")
+    file: str = Field(
+        affects="predictions",
+        deviates=False,
+        description="Template of the turns, which must contain {{ sentence }}.",
+    )
 
 
 class IdiotsSettings(Settings):
     """Settings of the IdioTS study."""
 
     models: list[Annotated[str, ModelKinds(("llm", "predictions"))]] = Field(
-        default=["smollm2-135m-instruct"], min_length=1, description="Names in models.yaml."
+        default=["smollm2-135m-instruct"],
+        min_length=1,
+        affects="display",
+        description="Names in models.yaml.",
     )
     settings: list[DetectionSetting | str] = Field(
         default=["zero_shot"],
         min_length=1,
+        affects="display",
         description="'zero_shot' is the paper's setting; in 'zero_shot_schema', the provider"
         " enforces the JSON fields that the prompt requests; other names refer to `prompts`.",
     )
     settings_by_model: dict[
         LanguageModelName, Annotated[list[DetectionSetting | str], Field(min_length=1)]
-    ] = Field(default={}, description="Settings of single models, replacing `settings`.")
+    ] = Field(
+        default={},
+        affects="display",
+        description="Settings of single models, replacing `settings`.",
+    )
     prompts: dict[Name, DetectionPrompt] = Field(
-        default={}, description="Custom prompts by name (docs/adding/code.md)."
+        default={},
+        affects="predictions",
+        deviates=False,
+        description="Custom prompts by name (docs/adding/code.md).",
     )
     seeds: list[Seed] = Field(
-        default=[0], min_length=1, description="Sent if the provider accepts a seed."
+        default=[0],
+        min_length=1,
+        affects="display",
+        description="Sent if the provider accepts a seed.",
     )
     parameters: DetectionParameters = DetectionParameters()
     detection: Literal["paper", "strict"] = Field(
         default="paper",
+        affects="predictions",
+        deviates=False,
         description="Reading of an answer's verdict. 'paper': true/false alone; 'strict': an answer"
         " of true whose other fields name no idiom is unreadable.",
     )
     distractor_kinds: str | None = Field(
         default=None,
+        affects="predictions",
+        deviates=False,
         description="CSV (sentence_id,kind) of the released distractors; the sample includes one.",
     )
     verdicts: str | None = Field(
         default=None,
+        affects="scoring",
         description="Human verdicts on cases (JSONL or CSV), which replace automatic ones.",
     )
     bootstrap_resamples: PositiveInt = Field(
-        default=2000, description="Number of bootstrap resamples, for intervals."
+        default=2000, affects="scoring", description="Number of bootstrap resamples, for intervals."
     )
     permutations: PositiveInt = Field(
-        default=9999, description="Permutations in the paired test of two prompts."
+        default=9999,
+        affects="scoring",
+        description="Permutations in the paired test of two prompts.",
     )
 
     @model_validator(mode="after")

@@ -214,7 +214,7 @@ def attention_conditions(study: Jam, model: str) -> Conditions:
             weights=json.loads(questions.weights_spec(study, model)),
             deviations=(
                 *study.project.changed_entry(model),
-                *deviations(analysis, ignored={"model", "language"}),
+                *deviations(analysis),
             ),
         )
     )
@@ -245,7 +245,7 @@ def _conditions(study: Jam, model: str, setting: str) -> Conditions:
     if tagged:
         tuning = settings.fine_tuning
         used |= tuning.stated(*type(tuning).model_fields.keys() - {"seeds"})
-        reasons += deviations(tuning, ignored={"seeds", "form"})
+        reasons += deviations(tuning)
         reasons += RELEASED_DEVIATIONS if tuning.form == "released" else ()
         if setting in ADDED:
             reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")

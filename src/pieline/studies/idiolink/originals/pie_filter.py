@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import Record
-from pieline.core.settings import Settings
+from pieline.core.settings import Field, Settings
 from pieline.core.tables import read_table
 from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
 from pieline.studies.idiolink.raw.magpie import Occurrence
@@ -24,12 +24,22 @@ class FilterThresholds(Settings):
     """Thresholds of the three criteria of section 3.2.1; both bounds of the share are inclusive."""
 
     min_occurrences: PositiveInt = Field(
-        default=30, description="Minimum number of MAGPIE's sentences with the PIE."
+        default=30,
+        affects="predictions",
+        description="Minimum number of MAGPIE's sentences with the PIE.",
     )
-    min_share: float = Field(default=0.25, ge=0, le=1, description="Minimum share of a usage.")
-    max_share: float = Field(default=0.75, ge=0, le=1, description="Maximum share of a usage.")
+    min_share: float = Field(
+        default=0.25, ge=0, le=1, affects="predictions", description="Minimum share of a usage."
+    )
+    max_share: float = Field(
+        default=0.75, ge=0, le=1, affects="predictions", description="Maximum share of a usage."
+    )
     min_confidence: float = Field(
-        default=1.0, ge=0, le=1, description="Minimum confidence of MAGPIE's annotation (0 to 1)."
+        default=1.0,
+        ge=0,
+        le=1,
+        affects="predictions",
+        description="Minimum confidence of MAGPIE's annotation (0 to 1).",
     )
 
 
@@ -38,6 +48,8 @@ class FilterOptions(Settings):
 
     semantics: Semantics = Field(
         default="released",
+        affects="predictions",
+        deviates=False,
         description="Reading of the three criteria: as in the released code, which reproduces the"
         " released list, or as in the paper, which keeps almost none of MAGPIE's PIEs.",
     )
@@ -45,10 +57,14 @@ class FilterOptions(Settings):
     pies: list[str] | None = Field(
         default=None,
         min_length=1,
+        affects="predictions",
         description="PIEs to keep among those that pass the filter; null: all.",
     )
     domains: list[Domain] = Field(
-        default=list(DOMAINS), min_length=1, description="Domains of the texts to write."
+        default=list(DOMAINS),
+        min_length=1,
+        affects="predictions",
+        description="Domains of the texts to write.",
     )
 
 

@@ -6,11 +6,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import NonNegativeInt, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.records import Record, validated
-from pieline.core.settings import Settings
+from pieline.core.settings import Field, Settings
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document
 
@@ -21,11 +21,19 @@ SPLITS: tuple[SplitName, ...] = ("train", "val", "test")
 class SplitSizes(Settings):
     """Number of PIEs in each split; the gold PIEs are those in `test` annotated by humans."""
 
-    train: NonNegativeInt = Field(default=22, description="Number of PIEs for training.")
-    val: NonNegativeInt = Field(default=10, description="Number of PIEs for validation.")
-    test: NonNegativeInt = Field(default=75, description="Number of PIEs for testing.")
+    train: NonNegativeInt = Field(
+        default=22, affects="predictions", description="Number of PIEs for training."
+    )
+    val: NonNegativeInt = Field(
+        default=10, affects="predictions", description="Number of PIEs for validation."
+    )
+    test: NonNegativeInt = Field(
+        default=75, affects="predictions", description="Number of PIEs for testing."
+    )
     gold: NonNegativeInt = Field(
-        default=13, description="Number of PIEs of the test split that humans annotate."
+        default=13,
+        affects="predictions",
+        description="Number of PIEs of the test split that humans annotate.",
     )
 
     @model_validator(mode="after")

@@ -2,9 +2,9 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from pieline.core.settings import LearningRate, Settings
+from pieline.core.settings import Field, LearningRate, Settings
 from pieline.studies.idiolink.records import QueryMode
 
 Loss = Literal["paper", "released"]
@@ -24,37 +24,55 @@ class Hyperparameters(Settings):
     """Hyperparameters shared by all training runs of a study; the defaults are those of Table 3."""
 
     soft_negatives: NonNegativeInt = Field(
-        default=3, description="α_N of equation 1: documents with other PIEs per training tuple."
+        default=3,
+        affects="predictions",
+        description="α_N of equation 1: documents with other PIEs per training tuple.",
     )
     hard_negatives: NonNegativeInt = Field(
         default=2,
+        affects="predictions",
         description="α_H of equation 1: documents with the query's PIE in the opposite meaning.",
     )
     learning_rate: LearningRate = Field(
         default=2e-5,
+        affects="predictions",
         description="Learning rate of AdamW after warm-up; decays linearly to zero.",
     )
-    weight_decay: float = Field(default=0.01, ge=0, description="Weight decay of AdamW.")
-    batch_size: PositiveInt = Field(default=32, description="Tuples per step.")
+    weight_decay: float = Field(
+        default=0.01, ge=0, affects="predictions", description="Weight decay of AdamW."
+    )
+    batch_size: PositiveInt = Field(
+        default=32, affects="predictions", description="Tuples per step."
+    )
     drop_last: bool = Field(
         default=False,
+        affects="predictions",
         description="Drop the last, incomplete batch of each epoch, as in the released code.",
     )
     max_epochs: PositiveInt = Field(
-        default=10, description="Maximum number of epochs; early stopping may end training."
+        default=10,
+        affects="predictions",
+        description="Maximum number of epochs; early stopping may end training.",
     )
-    warmup_steps: NonNegativeInt = Field(default=100, description="Steps of linear warm-up.")
+    warmup_steps: NonNegativeInt = Field(
+        default=100, affects="predictions", description="Steps of linear warm-up."
+    )
     patience: PositiveInt = Field(
-        default=3, description="Epochs without improvement after which training stops."
+        default=3,
+        affects="predictions",
+        description="Epochs without improvement after which training stops.",
     )
     min_delta: float = Field(
         default=0.001,
         ge=0,
+        affects="predictions",
         description="Minimum improvement of validation nDCG@10 (fraction) for early stopping. The"
         " best epoch is kept even if its improvement is smaller. The released code uses 0.",
     )
     max_norm: PositiveFloat = Field(
-        default=1.0, description="Maximum norm of the gradient, which is clipped."
+        default=1.0,
+        affects="predictions",
+        description="Maximum norm of the gradient, which is clipped.",
     )
 
     @model_validator(mode="after")

@@ -2,9 +2,9 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import PositiveInt, model_validator
 
-from pieline.core.settings import Settings
+from pieline.core.settings import Field, Settings
 
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
 Examples = Literal["random", "contrastive"]
@@ -29,8 +29,12 @@ RELEASED_EXAMPLES = (
 class ZeroShot(Settings):
     """Request parameters of the plain prompt, which has no examples or explanations."""
 
-    temperature: float = Field(default=0.3, ge=0, description="Sampling temperature.")
-    max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
+    temperature: float = Field(
+        default=0.3, ge=0, affects="predictions", description="Sampling temperature."
+    )
+    max_tokens: PositiveInt | None = Field(
+        default=None, affects="predictions", description="null sends no limit."
+    )
 
 
 class Arranged(ZeroShot):
@@ -38,6 +42,7 @@ class Arranged(ZeroShot):
 
     context: Context = Field(
         default="first",
+        affects="predictions",
         description="Added context of a variant in `sentence`. 'first': before the original, as in"
         " the data; 'last': after the original; 'none': no context; 'other': the context of a"
         " variant of another original with a similar length; 'neutral': a neutral context of about"
@@ -49,30 +54,48 @@ class OwnPrompt(Arranged):
     """A custom prompt: template, request parameters and context."""
 
     file: str = Field(
-        description="Template of the messages with {{ sentence }} and optionally {{ language }}."
+        affects="predictions",
+        deviates=False,
+        description="Template of the messages with {{ sentence }} and optionally {{ language }}.",
     )
 
 
 class FewShot(Settings):
     """Parameters of few-shot + SC + CoTBest: examples, candidate idioms and a vote over answers."""
 
-    temperature: float = Field(default=0.8, ge=0, description="Sampling temperature.")
-    max_tokens: PositiveInt | None = Field(default=None, description="null sends no limit.")
+    temperature: float = Field(
+        default=0.8, ge=0, affects="predictions", description="Sampling temperature."
+    )
+    max_tokens: PositiveInt | None = Field(
+        default=None, affects="predictions", description="null sends no limit."
+    )
     idiomatic_examples: int = Field(
-        default=5, ge=0, description="Number of examples with an idiom in the prompt."
+        default=5,
+        ge=0,
+        affects="predictions",
+        description="Number of examples with an idiom in the prompt.",
     )
     literal_examples: int = Field(
-        default=5, ge=0, description="Number of examples without an idiom in the prompt."
+        default=5,
+        ge=0,
+        affects="predictions",
+        description="Number of examples without an idiom in the prompt.",
     )
     examples: Examples = Field(
         default="random",
+        affects="predictions",
         description="'random': drawn as in the released code; 'contrastive': prefers sentences with"
         " a literally used PIE as examples without an idiom.",
     )
-    samples: PositiveInt = Field(default=5, description="Number of answers per sentence.")
-    min_votes: PositiveInt = Field(default=3, description="Answers required for an idiom.")
+    samples: PositiveInt = Field(
+        default=5, affects="predictions", description="Number of answers per sentence."
+    )
+    min_votes: PositiveInt = Field(
+        default=3, affects="predictions", description="Answers required for an idiom."
+    )
     votes: Votes = Field(
         default="majority",
+        affects="predictions",
         description="How answers are combined. 'majority': an idiom needs min_votes answers, each"
         " of which selects one idiom in any inflection; 'half': an idiom needs half of the readable"
         " answers with the same words, as in the released runner; 'first': only the first answer"

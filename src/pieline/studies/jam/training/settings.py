@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import PositiveFloat, PositiveInt, model_validator
 
-from pieline.core.settings import LearningRate, Settings
+from pieline.core.settings import Field, LearningRate, Settings
 
 Batching = Literal["random", "by_length"]
 EncoderInput = Literal["text", "whitespace"]
@@ -58,28 +58,43 @@ class TaggingSettings(Settings):
 
     form: TrainingForm = Field(
         default="paper",
+        affects="predictions",
+        deviates=False,
         description="'paper': as in the paper's text, with the defaults of transformers' Trainer;"
         " 'released': as in the released notebook (docs/studies/tagging.md).",
     )
-    epochs: PositiveInt = Field(default=20, description="Number of passes over the sentences.")
-    batch_size: PositiveInt = Field(default=32, description="Number of sentences per batch.")
+    epochs: PositiveInt = Field(
+        default=20, affects="predictions", description="Number of passes over the sentences."
+    )
+    batch_size: PositiveInt = Field(
+        default=32, affects="predictions", description="Number of sentences per batch."
+    )
     batching: Batching = Field(
         default="random",
+        affects="predictions",
         description="Composition of batches: random, as in transformers' Trainer, or sentences of"
         " similar length, which is faster.",
     )
     learning_rate: LearningRate = Field(
-        default=2e-5, description="Initial learning rate; it decreases linearly to zero."
+        default=2e-5,
+        affects="predictions",
+        description="Initial learning rate; it decreases linearly to zero.",
     )
-    weight_decay: float = Field(default=0.0, ge=0, description="Weight decay of AdamW; 0: none.")
-    max_norm: PositiveFloat = Field(default=1.0, description="Maximum gradient norm.")
+    weight_decay: float = Field(
+        default=0.0, ge=0, affects="predictions", description="Weight decay of AdamW; 0: none."
+    )
+    max_norm: PositiveFloat = Field(
+        default=1.0, affects="predictions", description="Maximum gradient norm."
+    )
     keep: Literal["last", "best"] = Field(
         default="last",
+        affects="predictions",
         description="Epoch whose weights are kept: the last, the default of transformers' Trainer,"
         " or the one with the best F1 of complete idioms on dev.",
     )
     bfloat16: bool = Field(
         default=False,
+        affects="predictions",
         description="Compute in bfloat16 on a GPU, unlike the paper.",
     )
 
