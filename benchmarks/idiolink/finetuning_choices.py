@@ -13,6 +13,7 @@ import json
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -51,6 +52,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "no dropout": {"dropout": False},
     "no weight decay": {"settings": {"weight_decay": 0.0}},
     "all batches": {"settings": {"drop_last": False}},
+    "batches of seed 42": {"order": 42},
     "sampled tuples": {"sampled": True},
     "prefixes": {"entry": {"query_prefix": "query: ", "passage_prefix": "passage: "}},
     "equation 2": {"settings": {"loss": "paper"}},
@@ -111,14 +113,21 @@ def train(folder: Path, choice: dict[str, Any], seed: int, checkpoint: Path) -> 
         RELEASED | {"seed": seed} | choice.get("settings", {})
     )
     began = time.monotonic()
-    log = fine_tune(
-        model,
-        entry,
-        TrainingData(tuples, train_split, validation),
-        settings,
-        ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
-        checkpoint=checkpoint,
-    )
+    generator = np.random.default_rng
+
+    def of_epoch(seeds: list[int]) -> np.random.Generator:
+        """Return the generator of the order of tuples in an epoch."""
+        return generator([choice.get("order", seeds[0]), seeds[1]])
+
+    with mock.patch.object(np.random, "default_rng", of_epoch):
+        log = fine_tune(
+            model,
+            entry,
+            TrainingData(tuples, train_split, validation),
+            settings,
+            ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
+            checkpoint=checkpoint,
+        )
     return {
         "validation_ndcg_at_10": [
             round(100 * epoch.validation_ndcg_at_10, 2) for epoch in log.epochs
