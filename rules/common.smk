@@ -33,7 +33,7 @@ from pieline.beyond.jam.study import added_texts
 from pieline.config import layered, load_config, load_studies, name_source
 from pieline.core.code import imports_of, modules_behind, source_of
 from pieline.core.errors import UserError, exit_with
-from pieline.core.sidecars import Expected, check_kept, settings_of
+from pieline.core.sidecars import Expected, check_kept, move_old_sidecars, settings_of
 from pieline.core.files import cached_sha256, check_writable, read_json
 from pieline.core.yamls import read_yaml
 from pieline.languages.registry import get_language, language_codes
@@ -96,6 +96,7 @@ if workflow.exec_mode == ExecMode.DEFAULT:
     # Otherwise Snakemake fails with a traceback when it creates its own files.
     try:
         check_writable(".")
+        move_old_sidecars()
     except UserError as error:
         exit_with(error)
 

@@ -16,6 +16,7 @@ from pieline.core.sidecars import (
     check_kept,
     check_made,
     load_sidecar,
+    move_old_sidecars,
     packages_behind,
     settings_of,
     sidecar_of,
@@ -72,11 +73,25 @@ def test_changed_files_are_reported_with_the_command(
 def test_a_copy_with_its_sidecar_is_rejected() -> None:
     for path in (OUTPUT, sidecar_of(OUTPUT)):
         Path(path.replace("output", "copy")).write_bytes(Path(path).read_bytes())
-    problem = r"copy.jsonl.evidence.json: is a copy of that of results/output.jsonl"
+    problem = r"\.evidence/copy.jsonl.json: is a copy of that of results/output.jsonl"
     with pytest.raises(UserError, match=problem):
         check_made(["results/copy.jsonl"])
     with pytest.raises(UserError, match=problem):
         check_kept({}, [])
+
+
+def test_sidecars_of_earlier_versions_are_checked_at_their_new_place() -> None:
+    for path in (OUTPUT, WEIGHTS):
+        Path(sidecar_of(path)).rename(f"{path}.evidence.json")
+    Path("results/.evidence").rmdir()
+    with pytest.raises(UserError, match=r"results/\.evidence/output\.jsonl\.json: is missing"):
+        check_made([OUTPUT])
+    Path(OUTPUT).write_text("edited")
+    move_old_sidecars()
+    with pytest.raises(UserError, match=r"output\.jsonl: was changed after it was written"):
+        check_kept({}, [])
+    names = [path.name for path in Path("results").iterdir()]
+    assert sorted(names) == [".evidence", "output.jsonl", "weights"]
 
 
 def test_all_changed_results_are_named_before_a_run() -> None:

@@ -347,7 +347,7 @@ def test_the_serving_job_records_all_runs_of_its_model(
         for n in range(3)
     ]
     save_dataset(tmp_path / "results/datasets/idiots", suite, origin="sample")
-    for path in Path("results/datasets/idiots").iterdir():
+    for path in [*Path("results/datasets/idiots").iterdir()]:
         write_sidecar(str(path), made_from={})
     config = load_config(
         {

@@ -429,12 +429,12 @@ def lose_a_meaning(read: Rows) -> None:
     read[:] = [row for row in read if (row["idiom"], row["usage"]) != (lost, "literal")]
 
 
-def seed_copied(*endings: str) -> Change:
-    """Return a change that copies parts of the weights of one seed over those of another."""
+def seed_copied(*parts: str) -> Change:
+    """Return a change that copies parts of the results of one seed over those of another."""
 
     def apply(folder: Path) -> None:
-        for ending in endings:
-            ours, theirs = (folder / f"results/seed-{seed}/weights{ending}" for seed in (1, 2))
+        for part in parts:
+            ours, theirs = (folder / f"results/seed-{seed}" / part for seed in (1, 2))
             assert ours.read_bytes() != theirs.read_bytes()
             shutil.copy(ours, theirs)
 
@@ -1001,12 +1001,12 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "predictions without their evidence": (
         "evidence",
         lambda folder: Path(sidecar_of(folder / "results/predictions.jsonl")).unlink(),
-        r"predictions\.jsonl\.evidence\.json: is missing",
+        r"\.evidence/predictions\.jsonl\.json: is missing",
     ),
     "a truncated sidecar": (
         "evidence",
-        text("results/data.jsonl.evidence.json", lambda before: before[:40]),
-        r"data\.jsonl\.evidence\.json:\d+: not JSON: .*; run the same .* results/data\.jsonl",
+        text("results/.evidence/data.jsonl.json", lambda before: before[:40]),
+        r"\.evidence/data\.jsonl\.json:\d+: not JSON: .*; run the same .* results/data\.jsonl",
     ),
     "an edited raw file": (
         "evidence",
@@ -1020,17 +1020,20 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     ),
     "weights of another seed": (
         "evidence",
-        seed_copied("/model"),
+        seed_copied("weights/model"),
         "seed-2/weights/model: was changed after it was written",
     ),
     "weights of another seed, with their digests": (
         "evidence",
-        seed_copied("/model", ".sha256"),
+        seed_copied("weights/model", "weights.sha256"),
         "seed-2/weights/model: was changed after it was written",
     ),
     "weights of another seed, with their sidecars": (
         "evidence",
-        seed_copied("/model", ".sha256", ".evidence.json", ".sha256.evidence.json"),
+        seed_copied(
+            *("weights/model", "weights.sha256"),
+            *(".evidence/weights.json", ".evidence/weights.sha256.json"),
+        ),
         "is a copy of that of results/seed-1/weights, so results/seed-2/weights may be a copy",
     ),
     "an additional file of weights": (

@@ -13,6 +13,7 @@ from browser import browser, needs_browser
 from support import succeed
 
 from pieline.core.files import sha256
+from pieline.core.sidecars import is_sidecar
 from pieline.reporting.numbers import read_numbers
 from pieline.results.numbers import NOWHERE, counted, summarize
 
@@ -79,7 +80,7 @@ def test_provenance_has_every_raw_file_and_every_output(default_run: Path) -> No
     raw = {
         str(path.relative_to(default_run))
         for path in (default_run / "results/raw").rglob("*")
-        if path.is_file() and "weights" not in path.parts and not path.match("*.evidence.json")
+        if path.is_file() and "weights" not in path.parts and not is_sidecar(str(path))
     }
     assert {file["path"] for file in record["raw_files"]} == raw
     for file in [*record["raw_files"], *record["recordings"], *record["outputs"]]:

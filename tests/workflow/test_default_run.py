@@ -24,7 +24,7 @@ def test_second_call_does_nothing(default_run: Path) -> None:
 
 def test_outputs_contain_no_absolute_path(default_run: Path) -> None:
     texts = [
-        *(default_run / "paper_tables").glob("*.*"),
+        *(default_run / "paper_tables").rglob("*.*"),
         *(default_run / "results").rglob("*.json*"),
     ]
     assert texts

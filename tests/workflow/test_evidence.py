@@ -11,6 +11,8 @@ from typing import Any
 from support import run_snakemake, succeed
 from workflow.test_caching import CHAT, plan
 
+from pieline.core.sidecars import sidecar_of
+
 RUN = "results/predictions/idiolink/test/bm25/sentence/seed-0.run.gz"
 METRICS = "results/metrics/idiolink/test/bm25/sentence/seed-0.json"
 DOCUMENTS = "results/datasets/idiolink/test/documents.jsonl"
@@ -36,7 +38,7 @@ def edit(path: Path, change: Callable[[str], str]) -> None:
 
 def test_predictions_on_another_dataset_are_rejected(finished: Path) -> None:
     """Remake the dataset, and copy the predictions from an earlier run."""
-    kept = {path: (finished / path).read_bytes() for path in (RUN, RUN + ".evidence.json")}
+    kept = {path: (finished / path).read_bytes() for path in (RUN, sidecar_of(RUN))}
     edit(
         finished / "data/sample/idiolink/test/indexes.json",
         lambda text: text.replace("Voters", "People"),
@@ -75,15 +77,17 @@ def test_edited_files_are_reported_before_a_run(finished: Path) -> None:
 
 
 def test_weights_of_another_seed_are_reported(finished: Path) -> None:
-    for ending in ("", ".sha256", ".evidence.json", ".sha256.evidence.json"):
-        ours, theirs = (finished / f"{WEIGHTS.format(seed)}{ending}" for seed in (42, 43))
+    weights, others = WEIGHTS.format(42), WEIGHTS.format(43)
+    pairs = [(weights, others), (f"{weights}.sha256", f"{others}.sha256")]
+    for pair in pairs + [(sidecar_of(ours), sidecar_of(theirs)) for ours, theirs in pairs]:
+        ours, theirs = (finished / path for path in pair)
         if ours.is_dir():
             shutil.rmtree(theirs)
             shutil.copytree(ours, theirs)
         else:
             shutil.copy(ours, theirs)
     line = error_of_run(finished, "-n")
-    assert f"is a copy of that of {WEIGHTS.format(42)}, so {WEIGHTS.format(43)} may be" in line
+    assert f"is a copy of that of {weights}, so {others} may be" in line
 
 
 def test_raw_files_of_other_data_are_rejected(finished: Path) -> None:
@@ -96,7 +100,7 @@ def test_raw_files_of_other_data_are_rejected(finished: Path) -> None:
     own.write_text(text.replace("the", "a", 1), encoding="utf-8")
     settings = {"data": "own", "own_data": "corpus", "studies": ["idiolink"]}
     config.write_text(json.dumps(settings), encoding="utf-8")
-    kept = {path: (finished / path).read_bytes() for path in (RAW, f"{RAW}.evidence.json")}
+    kept = {path: (finished / path).read_bytes() for path in (RAW, sidecar_of(RAW))}
     mine = ("--configfile", "own.yaml", "--", "results/datasets/idiolink/test/documents.jsonl")
     succeed(finished, "--cores", "2", *mine)
     assert (finished / RAW).read_bytes() == own.read_bytes() != other.read_bytes()

@@ -14,7 +14,6 @@ from pieline.archives.manifest import (
     ArchivedRun,
     Manifest,
     below_project,
-    is_sidecar,
     member_sidecar,
 )
 from pieline.core.conditions import Conditions
@@ -22,7 +21,15 @@ from pieline.core.errors import UserError, pluralize
 from pieline.core.files import canonical_json, indented_json, read_json, sha256_of
 from pieline.core.packing import pack
 from pieline.core.records import validated
-from pieline.core.sidecars import Digests, Sidecar, check_made, load_sidecar, sidecar_of
+from pieline.core.sidecars import (
+    Digests,
+    Sidecar,
+    check_made,
+    is_sidecar,
+    load_sidecar,
+    move_old_sidecars,
+    sidecar_of,
+)
 from pieline.llm.recordings import raw_lines
 
 _NOT_COMPARED = ("data/upstream.yaml", "results/")
@@ -88,6 +95,7 @@ def export_runs(
         UserError: No finished run is selected, a file does not match its sidecar, an input has no
             sidecar, or recorded answers are missing.
     """
+    move_old_sidecars()
     chains = Chains()
     members: dict[str, bytes] = {}
     metrics = [path for path in _metric_files() if _predictions(path, chains) and is_selected(path)]

@@ -13,10 +13,11 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.core.packing import REFUSED, first_member
 from pieline.core.records import Record, validated
-from pieline.core.sidecars import ENDING as SIDECAR
 
 MANIFEST = "manifest.json"
 ENDING = ".tar.zst"
+SIDECAR = ".evidence.json"
+"""Ending of the sidecars in archives."""
 PREDICTIONS = "results/predictions/"
 METRICS = "results/metrics/"
 

@@ -1,4 +1,4 @@
-"""Sidecars: `<file>.evidence.json` states what a file was made from; jobs check those they read.
+"""Sidecars: `.evidence/<file>.json` states what a file was made from; jobs check those they read.
 
 The checks need neither timestamps nor Snakemake's metadata, which a copied folder may lack. Only
 `pieline.core.jobs.job` writes sidecars; Snakemake does not know them.
@@ -21,8 +21,10 @@ from pieline.core.errors import UserError, pluralize
 from pieline.core.files import cached_sha256, sha256_of, write_json, write_text
 from pieline.core.records import Record, load_record
 
-ENDING = ".evidence.json"
-"""Ending of sidecars, after the complete name of the file or folder."""
+FOLDER = ".evidence"
+"""Folder of the sidecars next to the files. Its name is hidden, because people open the files."""
+_OLD_ENDING = ".evidence.json"
+"""Ending of the sidecars that earlier versions wrote next to the files."""
 LIST_ENDING = ".sha256"
 """Ending of the list of a folder's digests, which rules read instead of the folder.
 
@@ -97,7 +99,29 @@ class Digests(dict[str, str]):
 
 def sidecar_of(path: str | Path) -> str:
     """Return the path of the sidecar of a file or folder."""
-    return f"{path}{ENDING}"
+    path = Path(path)
+    return str(path.parent / FOLDER / f"{path.name}.json")
+
+
+def is_sidecar(path: str) -> bool:
+    """Return whether a file is a sidecar."""
+    return Path(path).parent.name == FOLDER
+
+
+def file_of(sidecar: str) -> str:
+    """Return the path of the file or folder that a sidecar describes."""
+    path = Path(sidecar)
+    return str(path.parent.parent / path.stem)
+
+
+def move_old_sidecars(folders: Iterable[str] = _MADE) -> None:
+    """Move the sidecars of earlier versions, which lie next to the files, to their new place."""
+    for folder in folders:
+        for path in _below(folder):
+            if path.endswith(_OLD_ENDING):
+                place = Path(sidecar_of(path.removesuffix(_OLD_ENDING)))
+                place.parent.mkdir(exist_ok=True)
+                Path(path).replace(place)
 
 
 def is_made(path: str) -> bool:
@@ -216,7 +240,7 @@ def check_kept(
             other settings or from other inputs; the hint names all.
     """
     known = Digests()
-    below = (path.removesuffix(ENDING) for path in _below(folder) if path.endswith(ENDING))
+    below = map(file_of, filter(is_sidecar, _below(folder)))
     kept = {path for path in {*below, *expected} - {*remade} if is_made(path)}
     sidecars: dict[str, Sidecar] = {}
     problems: dict[str, UserError] = {}
