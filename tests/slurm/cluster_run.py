@@ -31,6 +31,7 @@ TABLES = ("paper_tables/idiolink_zero_shot.tex",)
 VECTORS = "results/predictions/idiolink/test/sbert/documents/seed-0.npy"
 
 TRAINING = "results/training/idiolink/sbert/sentence/paper/seed-42"
+TRAINED = f"{TRAINING}/training.json"
 
 READABLE = json.dumps({"hasIdiom": False, "idiom": "", "meaning": "", "explanation": ""})
 

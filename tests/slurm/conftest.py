@@ -9,6 +9,7 @@ import yaml
 from cluster_run import (
     CONFIGURATION,
     TABLES,
+    TRAINED,
     TRAINING,
     VECTORS,
     ClusterRun,
@@ -37,43 +38,38 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
 
 
 @pytest.fixture(scope="session")
+def with_inputs(narrowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the project with the inputs of its training and embedding jobs, made locally."""
+    folder = tmp_path_factory.mktemp("inputs") / "project"
+    shutil.copytree(narrowed, folder)
+    succeed(folder, "--cores=2", "--omit-from", "fine_tune", "embed", "--", TRAINED, VECTORS)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def training_on_a_slow_node(
-    narrowed: Path, cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
+    with_inputs: Path, cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterRun]:
     """Start a training that its time limit will kill."""
     folder = tmp_path_factory.mktemp("training") / "project"
-    shutil.copytree(narrowed, folder)
-    # Only the training runs on the cluster; its inputs are made locally.
-    target = f"{TRAINING}/training.json"
-    succeed(folder, "--cores=2", "--omit-from=fine_tune", "--", target)
+    shutil.copytree(with_inputs, folder)
     slow_node(folder)
     run = ClusterRun(
-        cluster, folder, "--set-resources", "fine_tune:runtime=2 ** (attempt - 1)", "--", target
+        cluster, folder, "--set-resources", "fine_tune:runtime=2 ** (attempt - 1)", "--", TRAINED
     )
     yield run
     run.end()
 
 
-@pytest.fixture(scope="session")
-def before_embedding(narrowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy the project with the inputs of its embedding job."""
-    folder = tmp_path_factory.mktemp("embedding") / "project"
-    shutil.copytree(narrowed, folder)
-    succeed(folder, "--cores=2", "--omit-from=embed", "--", VECTORS)
-    return folder
-
-
 @pytest.fixture
 def requeued_training(
-    narrowed: Path, cluster: SlurmCluster, tmp_path: Path
+    with_inputs: Path, cluster: SlurmCluster, tmp_path: Path
 ) -> Iterator[ClusterRun]:
     """Start a training that SLURM starts again in the middle, as after a preemption."""
     folder = tmp_path / "project"
-    shutil.copytree(narrowed, folder)
-    target = f"{TRAINING}/training.json"
-    succeed(folder, "--cores=2", "--omit-from=fine_tune", "--", target)
+    shutil.copytree(with_inputs, folder)
     slow_node(folder)
-    run = ClusterRun(cluster, folder, "--slurm-requeue", "--", target)
+    run = ClusterRun(cluster, folder, "--slurm-requeue", "--", TRAINED)
     wait_for(lambda: (folder / TRAINING / "checkpoint.pt").exists() or run.process.poll())
     (job,) = run.jobs()["fine_tune"]
     cluster.run("scontrol", "requeue", job["JobId"])

@@ -97,11 +97,11 @@ def test_job_arrays_are_refused(narrowed: Path, cluster: SlurmCluster) -> None:
     ],
 )
 def test_gpus_are_requested_as_the_document_says(
-    resources: list[str], field: str, value: str, before_embedding: Path, cluster: SlurmCluster
+    resources: list[str], field: str, value: str, with_inputs: Path, cluster: SlurmCluster
 ) -> None:
     settings = [f"embed:{each}" for each in resources]
     arguments = ("--nolock", "--set-resources", *settings, "--", VECTORS)
-    run = ClusterRun(cluster, before_embedding, *arguments)
+    run = ClusterRun(cluster, with_inputs, *arguments)
 
     def current() -> list[dict[str, str]]:
         """Return the job of this run, once it has started; earlier ones were canceled."""
