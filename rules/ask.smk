@@ -1,42 +1,266 @@
-"""Questions to language models in all studies: one rule per kind of task."""
+"""Questions to language models: one rule per kind, all with the same script."""
 
 import atexit
 
 from pieline.llm.estimates import check as check_answers, notices
 from pieline.llm.task import load_task
 
-for name, spec, models in chain.from_iterable(map(rules_of_task, LLM_TASKS.values())):
 
-    rule:
-        name:
-            name
+rule jam_generate_variants:
+    """Write hard variants of the originals with a language model, and review them."""
+    input:
+        files=question_files("jam_generate_variants"),
+        served=served_before("jam_generate_variants"),
+    output:
+        variants=jam_paths.VARIANTS,
+        report=jam_paths.VARIANTS_REPORT,
+    log:
+        log_of(jam_paths.VARIANTS),
+    benchmark:
+        benchmark_of(jam_paths.VARIANTS)
+    wildcard_constraints:
+        language=jam_files.written_constraint(JAM),
+    conda:
+        "../envs/llm.yaml"
+    threads: question_threads("jam_generate_variants")
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(240),
+    params:
+        *modules("ask", LLM_TASKS["jam_generate_variants"].task.path()),
+        **question_params("jam_generate_variants"),
+    script:
+        "../scripts/ask.py"
+
+
+rule prompt_idioms:
+    """Ask a model which idioms each sentence contains."""
+    input:
+        files=question_files("prompt_idioms"),
+        served=served_before("prompt_idioms"),
+    output:
+        predictions=jam_paths.PREDICTIONS,
+    log:
+        log_of(jam_paths.PREDICTIONS),
+    benchmark:
+        benchmark_of(jam_paths.PREDICTIONS)
+    wildcard_constraints:
+        model=CALLED,
+    conda:
+        "../envs/llm.yaml"
+    threads: question_threads("prompt_idioms")
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(240),
+    params:
+        *modules("ask", LLM_TASKS["prompt_idioms"].task.path()),
+        **question_params("prompt_idioms"),
+    script:
+        "../scripts/ask.py"
+
+
+# Served models have separate rules: in a common group of cluster jobs, queries to providers would
+# wait for all GPU jobs.
+use rule prompt_idioms as prompt_idioms_served with:
+    wildcard_constraints:
+        model=SERVED,
+
+
+if JAM.settings.variants.model:
+
+    rule jam_neutral_variants:
+        """Write neutral variants for the hard ones that confused a model (appendix G)."""
         input:
-            files=lambda wildcards, make=spec.make: list(make(**wildcards).inputs.values()),
-            served=lambda wildcards, spec=spec: served_before(spec.name, spec.make(**wildcards)),
+            files=question_files("jam_neutral_variants"),
+            served=served_before("jam_neutral_variants"),
         output:
-            **spec.outputs,
+            variants=jam_paths.NEUTRAL_VARIANTS,
+            report=jam_paths.NEUTRAL_REPORT,
         log:
-            f"logs/{spec.first_output()}.log",
+            log_of(jam_paths.NEUTRAL_VARIANTS),
         benchmark:
-            f"logs/benchmarks/{spec.first_output()}.tsv"
+            benchmark_of(jam_paths.NEUTRAL_VARIANTS)
         wildcard_constraints:
-            **spec.constraints | models,
+            model=JAM.project.constraint("llm", "encoder"),
         conda:
             "../envs/llm.yaml"
-        threads: lambda wildcards, make=spec.make: make(**wildcards).entry().threads
+        threads: question_threads("jam_neutral_variants")
         resources:
             mem_mb=growing(8000),
-            runtime=growing(spec.minutes),
+            runtime=growing(60),
         params:
-            *modules("ask", spec.task.path()),
-            contents=contents(lambda wildcards, make=spec.make: make(**wildcards).inputs.values()),
-            kind=spec.task.path(),
-            task=lambda wildcards, make=spec.make: make(**wildcards).canonical(),
-            answers=lambda wildcards, spec=spec: state_of_answers(spec, wildcards),
-            # Only the mode `fresh` replaces answers, so a change between other modes reruns no job.
-            fresh=CONFIG.llm.mode == "fresh",
+            *modules("ask", LLM_TASKS["jam_neutral_variants"].task.path()),
+            **question_params("jam_neutral_variants"),
         script:
             "../scripts/ask.py"
+
+    rule jam_neutral_contexts:
+        """Write a neutral variant for each hard one, for prompts with neutral contexts."""
+        input:
+            files=question_files("jam_neutral_contexts"),
+            served=served_before("jam_neutral_contexts"),
+        output:
+            variants=jam_paths.NEUTRAL_CONTEXTS,
+            report=jam_paths.NEUTRAL_CONTEXTS.replace(".jsonl", ".report.json"),
+        log:
+            log_of(jam_paths.NEUTRAL_CONTEXTS),
+        benchmark:
+            benchmark_of(jam_paths.NEUTRAL_CONTEXTS)
+        conda:
+            "../envs/llm.yaml"
+        threads: question_threads("jam_neutral_contexts")
+        resources:
+            mem_mb=growing(8000),
+            runtime=growing(60),
+        params:
+            *modules("ask", LLM_TASKS["jam_neutral_contexts"].task.path()),
+            **question_params("jam_neutral_contexts"),
+        script:
+            "../scripts/ask.py"
+
+
+rule prompt_neutral:
+    """Ask a model which idioms the neutral variants contain."""
+    input:
+        files=question_files("prompt_neutral"),
+        served=served_before("prompt_neutral"),
+    output:
+        predictions=jam_paths.NEUTRAL_PREDICTIONS,
+    log:
+        log_of(jam_paths.NEUTRAL_PREDICTIONS),
+    benchmark:
+        benchmark_of(jam_paths.NEUTRAL_PREDICTIONS)
+    wildcard_constraints:
+        model=CALLED,
+    conda:
+        "../envs/llm.yaml"
+    threads: question_threads("prompt_neutral")
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(120),
+    params:
+        *modules("ask", LLM_TASKS["prompt_neutral"].task.path()),
+        **question_params("prompt_neutral"),
+    script:
+        "../scripts/ask.py"
+
+
+use rule prompt_neutral as prompt_neutral_served with:
+    wildcard_constraints:
+        model=SERVED,
+
+
+rule idiots_detect:
+    """Ask a model whether each sentence contains an idiom, and which."""
+    input:
+        files=question_files("idiots_detect"),
+        served=served_before("idiots_detect"),
+    output:
+        predictions=idiots_paths.PREDICTIONS,
+    log:
+        log_of(idiots_paths.PREDICTIONS),
+    benchmark:
+        benchmark_of(idiots_paths.PREDICTIONS)
+    wildcard_constraints:
+        model=CALLED,
+        setting=idiots_files.constraints(IDIOTS)["setting"],
+    conda:
+        "../envs/llm.yaml"
+    threads: question_threads("idiots_detect")
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(240),
+    params:
+        *modules("ask", LLM_TASKS["idiots_detect"].task.path()),
+        **question_params("idiots_detect"),
+    script:
+        "../scripts/ask.py"
+
+
+use rule idiots_detect as idiots_detect_served with:
+    wildcard_constraints:
+        model=SERVED,
+        setting=idiots_files.constraints(IDIOTS)["setting"],
+
+
+rule idiolink_generate:
+    """Write the documents or queries of IdioLink with a language model."""
+    input:
+        files=question_files("idiolink_generate"),
+        served=served_before("idiolink_generate"),
+    output:
+        texts=idiolink_paths.TEXTS,
+        report=idiolink_paths.TEXTS_REPORT,
+    log:
+        log_of(idiolink_paths.TEXTS),
+    benchmark:
+        benchmark_of(idiolink_paths.TEXTS)
+    wildcard_constraints:
+        collection=alternatives(idiolink_models.COLLECTIONS),
+    conda:
+        "../envs/llm.yaml"
+    threads: question_threads("idiolink_generate")
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(240),
+    params:
+        *modules("ask", LLM_TASKS["idiolink_generate"].task.path()),
+        **question_params("idiolink_generate"),
+    script:
+        "../scripts/ask.py"
+
+
+rule idiolink_validate:
+    """Validate the generated texts with a language model."""
+    input:
+        files=question_files("idiolink_validate"),
+        served=served_before("idiolink_validate"),
+    output:
+        verdicts=idiolink_paths.VERDICTS,
+    log:
+        log_of(idiolink_paths.VERDICTS),
+    benchmark:
+        benchmark_of(idiolink_paths.VERDICTS)
+    wildcard_constraints:
+        collection=alternatives(idiolink_models.COLLECTIONS),
+    conda:
+        "../envs/llm.yaml"
+    threads: question_threads("idiolink_validate")
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(240),
+    params:
+        *modules("ask", LLM_TASKS["idiolink_validate"].task.path()),
+        **question_params("idiolink_validate"),
+    script:
+        "../scripts/ask.py"
+
+
+rule idiolink_embed:
+    """Embed documents or queries with the model of a provider."""
+    input:
+        files=question_files("idiolink_embed"),
+        served=served_before("idiolink_embed"),
+    output:
+        vectors=idiolink_paths.API_VECTORS,
+    log:
+        log_of(idiolink_paths.API_VECTORS),
+    benchmark:
+        benchmark_of(idiolink_paths.API_VECTORS)
+    wildcard_constraints:
+        model=alternatives(idiolink_models.api_embedders(IDIOLINK)),
+        texts=alternatives(["documents", *idiolink_tasks.TEXT_MODES]),
+    conda:
+        "../envs/llm.yaml"
+    threads: question_threads("idiolink_embed")
+    resources:
+        mem_mb=growing(8000),
+        runtime=growing(240),
+    params:
+        *modules("ask", LLM_TASKS["idiolink_embed"].task.path()),
+        **question_params("idiolink_embed"),
+    script:
+        "../scripts/ask.py"
 
 
 rule serve:
@@ -69,7 +293,7 @@ rule serve:
         nodes=1,
         gpu_mem_mb=lambda wildcards: server_gpu_memory_mb(REGISTRY[wildcards.model]),
         mem_mb=growing(lambda wildcards: server_host_memory_mb(REGISTRY[wildcards.model])),
-        runtime=growing(lambda wildcards: LLM_TASKS[wildcards.kind].minutes),
+        runtime=growing(240),
     params:
         recordings=lambda wildcards: list(served_tasks(**wildcards)),
         config=CONFIG.model_dump_json(),

@@ -5,7 +5,7 @@ rule jam_fold_data:
     """Write training data of encoders with texts of other PIEs, by fold (docs/beyond.md)."""
     input:
         train=jam_paths.TAGGING_TRAIN,
-        added=of_study(added_texts),
+        added=by_wildcards(added_texts),
     output:
         train=expand(beyond_paths.FOLD_TRAIN, fold=range(FOLDS), allow_missing=True),
         folds=beyond_paths.FOLDS_FILE,
@@ -25,7 +25,7 @@ use rule fine_tune_tagger as fine_tune_fold with:
     input:
         train=beyond_paths.FOLD_TRAIN,
         dev=jam_paths.TAGGING_DEV,
-        model_files=weights_files,
+        model_files=by_wildcards(PROJECT.weights_files),
     output:
         weights=directory(beyond_paths.FOLD_WEIGHTS),
         digests=beyond_paths.FOLD_WEIGHTS_DIGESTS,
@@ -41,7 +41,7 @@ use rule tag_idioms as tag_by_fold with:
     input:
         weights=expand(beyond_paths.FOLD_WEIGHTS_DIGESTS, fold=range(FOLDS), allow_missing=True),
         folds=beyond_paths.FOLDS_FILE,
-        sentences=of_study(jam_files.sentences),
+        sentences=by_wildcards(jam_files.sentences),
     output:
         jam_paths.PREDICTIONS,
     log:
@@ -54,8 +54,8 @@ use rule tag_idioms as tag_by_fold with:
 rule idiots_bias:
     """Compute sensitivity and criterion of a model's settings; compare them with one setting."""
     input:
-        runs=of_study(compared_runs.compared_metrics),
-        predictions=of_study(compared_runs.compared_predictions),
+        runs=by_wildcards(compared_runs.compared_metrics),
+        predictions=by_wildcards(compared_runs.compared_predictions),
         sentences=idiots_paths.SENTENCES,
     output:
         beyond_paths.BIAS,

@@ -36,7 +36,7 @@ from pieline.core.errors import UserError, exit_with
 from pieline.core.sidecars import Expected, check_kept, move_old_sidecars, settings_of
 from pieline.core.files import cached_sha256, check_writable, read_json
 from pieline.core.yamls import read_yaml
-from pieline.languages.registry import get_language, language_codes
+from pieline.languages.registry import facts_of_language
 from pieline.llm.obstacles import obstacles
 from pieline.llm.recordings import answers_token
 from pieline.models.registry import load_registry
@@ -58,13 +58,14 @@ from pieline.studies.idiolink import files as idiolink_files
 from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import paths as idiolink_paths
 from pieline.studies.idiolink import runs as idiolink_runs
+from pieline.studies.idiolink import tasks as idiolink_tasks
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiots import files as idiots_files
 from pieline.studies.idiots import paths as idiots_paths
 from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import paths as jam_paths
-from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
+from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.settings import ADDED
 from pieline.project import alternatives
 
@@ -161,25 +162,6 @@ if workflow.exec_mode == ExecMode.DEFAULT:
     check_plans(workflow, check_results)
 
 
-def facts_of_language(wildcards):
-    """Return the facts that checks of a language's sentences need, and the codes of the others."""
-    language = get_language(wildcards.language)
-    return {"code": language.code, "label": language.label, "codes": language_codes()}
-
-
-def jam_variants_of(wildcards):
-    """Return the path of the variants; exit with an error if this run makes none."""
-    try:
-        return jam_files.variants_of(JAM, wildcards.language)
-    except UserError as error:
-        exit_with(error)
-
-
-def limit_of_queries(wildcards):
-    """Return the number of queries to use in a split; None for all, as for training."""
-    return None if wildcards.split == "train" else CONFIG.limit
-
-
 def show(lines):
     """Print lines to stderr."""
     for line in lines:
@@ -195,6 +177,11 @@ def log_of(output):
     """Return the path of the log of the job that makes an output: its path, moved to logs/."""
     path = re.sub(r"(\.run\.gz|\.[a-z]+)$", "", output.removeprefix("results/"))
     return f"logs/{path}.log"
+
+
+def benchmark_of(output):
+    """Return the path of the benchmark of the job that makes an output."""
+    return log_of(output).replace("logs/", "logs/benchmarks/", 1).replace(".log", ".tsv")
 
 
 @cache
@@ -254,42 +241,28 @@ def asks_again(wildcards):
     return CONFIG.llm.mode == "fresh" and PROJECT.entry(wildcards.model).kind == "llm"
 
 
-def of_study(function, **fixed):
-    """Return a function of the wildcards that calls a function of a study's package.
+def by_wildcards(function, **fixed):
+    """Return a function of the wildcards for an input or a param, which calls `function`.
 
-    Its arguments are the study, the wildcards that it names, and `fixed`. An optional file that does
-    not apply (None) is an empty list, as Snakemake expects.
+    Its arguments are the wildcards with the names of its parameters, `study` (the study of its
+    package), and `fixed`. A result of None, such as a file that does not apply, becomes an empty
+    list, as Snakemake expects. For example, in the job for German,
+    `sentences=by_wildcards(jam_files.sentences)` is `jam_files.sentences(JAM, "german")`.
     """
-    study = EVERY_STUDY[function.__module__.split(".")[2]]
     parameters = signature(function).parameters.values()
     names = [one.name for one in parameters if one.default is one.empty and one.name not in fixed]
+    package = function.__module__.removeprefix("pieline.studies.").partition(".")[0]
+    studies = {"study": EVERY_STUDY.get(package)}
 
-    def param(wildcards):
-        values = dict(wildcards.items()) | {"study": study}
-        result = function(**{name: values[name] for name in names}, **fixed)
+    def value(wildcards):
+        values = dict(wildcards.items()) | studies
+        try:
+            result = function(**{name: values[name] for name in names}, **fixed)
+        except UserError as error:
+            exit_with(error)
         return [] if result is None else result
 
-    return param
-
-
-def weights_files(wildcards):
-    """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
-    return PROJECT.weights_files(idiolink_paths.base_of(wildcards.model))
-
-
-def unpacked_weights(wildcards):
-    """Return the path of the digests of a model's unpacked weights; [] if there are none."""
-    return PROJECT.unpacked_weights(wildcards.model) or []
-
-
-def local_file(wildcards):
-    """Return the path of a raw file in the user's own data or the sample; [] for released data."""
-    return PROJECT.local(wildcards.name) or []
-
-
-def model_spec(wildcards):
-    """Return the fields of a model's entry that affect its predictions, as JSON."""
-    return PROJECT.entry(wildcards.model).execution_spec()
+    return value
 
 
 def modules_by(wildcard, name, named):
@@ -330,23 +303,9 @@ LLM_TASKS = {
     spec.name: spec
     for spec in chain.from_iterable(study.llm_tasks() for study in EVERY_STUDY.values())
 }
-SHARE_SERVER = [name for name in JAM.project.names("llm") if REGISTRY[name].shares_server]
-
-
-def rules_of_task(spec):
-    """Return the rules of a kind of task as (name, task, model constraint).
-
-    Served models get a separate rule: with a common rule, a group of cluster jobs would query
-    providers only after all GPU jobs are done.
-    """
-    every = JAM.project.names("llm")
-    if spec.constraints.get("model") != JAM.project.constraint("llm"):
-        return [(spec.name, spec, {})]
-    others = alternatives(set(every) - set(SHARE_SERVER))
-    return [
-        (spec.name, spec, {"model": others}),
-        (f"{spec.name}_served", spec, {"model": alternatives(SHARE_SERVER)}),
-    ]
+SHARE_SERVER = [name for name in PROJECT.names("llm") if REGISTRY[name].shares_server]
+SERVED = alternatives(SHARE_SERVER)
+CALLED = alternatives(set(PROJECT.names("llm")) - set(SHARE_SERVER))
 
 
 @cache
@@ -360,25 +319,53 @@ def served_tasks(kind, model):
     return {task.recordings: task for task in LLM_TASKS[kind].tasks() if task.model == model}
 
 
-def state_of_answers(spec, wildcards):
+def question_files(kind):
+    """Return a function for an input: the files that the questions of a task are made from."""
+    return lambda wildcards: list(LLM_TASKS[kind].make(**wildcards).inputs.values())
+
+
+def served_before(kind):
+    """Return a function for an input: the marker of the job that serves the model of a task."""
+
+    def marker(wildcards):
+        task = LLM_TASKS[kind].make(**wildcards)
+        is_served = task.recordings in served_tasks(kind, task.model)
+        return [f"results/served/{kind}/{task.model}.txt"] if is_served else []
+
+    return marker
+
+
+def question_threads(kind):
+    """Return a function for threads: those of the model of a task."""
+    return lambda wildcards: LLM_TASKS[kind].make(**wildcards).entry().threads
+
+
+def question_params(kind):
+    """Return the params of a rule that runs `scripts/ask.py`, except its modules."""
+    spec = LLM_TASKS[kind]
+    return {
+        "contents": contents(question_files(kind)),
+        "kind": spec.task.path(),
+        "task": lambda wildcards: spec.make(**wildcards).canonical(),
+        "answers": lambda wildcards: state_of_answers(spec.make(**wildcards)),
+        # Only the mode `fresh` replaces answers, so a change between other modes reruns no job.
+        "fresh": CONFIG.llm.mode == "fresh",
+    }
+
+
+def state_of_answers(task):
     """Return the `answers_token` of a task.
 
     The process of a job inherits the token in the environment, because a failed attempt of the job
     has already deleted the sidecar.
     """
-    output = next(iter(spec.outputs.values())).format(**wildcards)
+    output = next(iter(task.outputs.values()))
     known = json.loads(os.environ.get("PIELINE_ANSWERS", "{}"))
     if output not in known:
-        known[output] = answers_token(output, spec.make(**wildcards).recordings)
+        known[output] = answers_token(output, task.recordings)
         edited = {path: token for path, token in known.items() if token}
         os.environ.update(PIELINE_ANSWERS=json.dumps(edited))
     return known[output]
-
-
-def served_before(kind, task):
-    """Return the marker file of the job that serves the model of a task; an empty list if none."""
-    is_served = task.recordings in served_tasks(kind, task.model)
-    return [f"results/served/{kind}/{task.model}.txt"] if is_served else []
 
 
 def gpus(wildcards):

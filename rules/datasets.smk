@@ -5,8 +5,8 @@ rule idiolink_dataset:
     """Write the documents, queries and qrels of one split."""
     input:
         upstream=PROJECT.upstream,
-        documents=of_study(idiolink_files.experiment_texts, name="indexes"),
-        queries=of_study(idiolink_files.experiment_texts, name="queries"),
+        documents=by_wildcards(idiolink_files.experiment_texts, name="indexes"),
+        queries=by_wildcards(idiolink_files.experiment_texts, name="queries"),
     output:
         **idiolink_paths.dataset("{split}"),
     log:
@@ -15,7 +15,7 @@ rule idiolink_dataset:
         "../envs/core.yaml"
     params:
         *modules("idiolink_dataset"),
-        limit=limit_of_queries,
+        limit=by_wildcards(idiolink_files.limit_of_queries),
     script:
         "../scripts/idiolink_dataset.py"
 
@@ -43,7 +43,7 @@ rule idiots_dataset:
     input:
         upstream=PROJECT.upstream,
         sentences=f"results/raw/{idiots_files.raw_name(IDIOTS)}",
-        kinds=of_study(idiots_files.kinds),
+        kinds=by_wildcards(idiots_files.kinds),
     output:
         sentences=idiots_paths.SENTENCES,
         manifest=idiots_paths.MANIFEST,
@@ -53,7 +53,7 @@ rule idiots_dataset:
         "../envs/core.yaml"
     params:
         *modules("idiots_dataset"),
-        contents=contents(of_study(idiots_files.kinds)),
+        contents=contents(by_wildcards(idiots_files.kinds)),
         name=idiots_files.raw_name(IDIOTS),
         limit=CONFIG.limit,
         origin=idiots_files.origin(IDIOTS),
@@ -66,11 +66,11 @@ rule jam_dataset:
     input:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
-        variants=jam_variants_of,
-        released=of_study(jam_files.released_variants),
+        variants=by_wildcards(jam_files.variants_of),
+        released=by_wildcards(jam_files.released_variants),
         upstream=PROJECT.upstream,
-        annotations=of_study(jam_files.annotations),
-        adjudications=of_study(jam_files.adjudications),
+        annotations=by_wildcards(jam_files.annotations),
+        adjudications=by_wildcards(jam_files.adjudications),
     output:
         dataset=jam_paths.DATASET,
         manifest=jam_paths.MANIFEST,
@@ -81,7 +81,9 @@ rule jam_dataset:
         "../envs/core.yaml"
     params:
         *modules("jam_dataset"),
-        contents=contents(of_study(jam_files.annotations), of_study(jam_files.adjudications)),
+        contents=contents(
+            by_wildcards(jam_files.annotations), by_wildcards(jam_files.adjudications)
+        ),
         review=JAM.settings.variants.review,
         min_valid=JAM.settings.variants.min_valid,
         kept=JAM.settings.variants.kept,
@@ -114,7 +116,7 @@ rule jam_human_form:
 rule jam_tagging_data:
     """Write the training data of encoders: ID10M's train and dev splits, or parts of dev."""
     input:
-        train=of_study(jam_files.train_split),
+        train=by_wildcards(jam_files.train_split),
         dev=jam_paths.DEV_SPLIT,
     output:
         train=jam_paths.TAGGING_TRAIN,
@@ -125,7 +127,7 @@ rule jam_tagging_data:
         "../envs/core.yaml"
     params:
         *modules("jam_tagging_data"),
-        language=facts_of_language,
+        language=by_wildcards(facts_of_language),
         negatives=JAM.settings.fine_tuning.negatives_per_idiom,
         words=JAM.settings.fine_tuning.training_input,
         cuts_sentences=JAM.settings.fine_tuning.details.cuts_sentences,
@@ -140,7 +142,7 @@ rule idiolink_construct:
         verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
         sheet=idiolink_paths.REVIEW,
-        corrections=of_study(idiolink_files.corrections),
+        corrections=by_wildcards(idiolink_files.corrections),
     output:
         expand(
             f"{idiolink_paths.CONSTRUCTED}/{{split}}/{{name}}.json",
@@ -153,7 +155,7 @@ rule idiolink_construct:
         "../envs/core.yaml"
     params:
         *modules("idiolink_construct"),
-        contents=contents(of_study(idiolink_files.corrections)),
+        contents=contents(by_wildcards(idiolink_files.corrections)),
         unreviewed=IDIOLINK.settings.construction.unreviewed,
     script:
         "../scripts/idiolink_construct.py"

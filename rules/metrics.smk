@@ -6,7 +6,7 @@ rule idiolink_metrics:
     input:
         **idiolink_paths.scoring_files("{index}"),
         run=idiolink_paths.RUN,
-        tuning=of_study(idiolink_files.tuning),
+        tuning=by_wildcards(idiolink_files.tuning),
     output:
         metrics=idiolink_paths.METRICS,
         queries=idiolink_paths.QUERY_SCORES,
@@ -55,8 +55,8 @@ rule jam_statistics:
     input:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
-        train=of_study(jam_files.training_file),
-        manifest=of_study(jam_files.manifest),
+        train=by_wildcards(jam_files.training_file),
+        manifest=by_wildcards(jam_files.manifest),
     output:
         jam_paths.STATISTICS,
     log:
@@ -74,8 +74,8 @@ rule jam_metrics:
     """Compute negative drift, accuracy, confusion classes and F1 of a run on ID10M-JAM."""
     input:
         predictions=jam_paths.PREDICTIONS,
-        sentences=of_study(jam_files.sentences),
-        manifest=of_study(jam_files.manifest),
+        sentences=by_wildcards(jam_files.sentences),
+        manifest=by_wildcards(jam_files.manifest),
         report=jam_paths.ORIGINALS_REPORT,
     output:
         jam_paths.METRICS,
@@ -120,8 +120,8 @@ rule idiolink_checks:
     """Count and check IdioLink data, constructed or released; report problems without failing."""
     input:
         upstream=PROJECT.upstream,
-        data=of_study(idiolink_files.checked_files),
-        candidates=of_study(idiolink_files.counted_candidates),
+        data=by_wildcards(idiolink_files.checked_files),
+        candidates=by_wildcards(idiolink_files.counted_candidates),
     output:
         idiolink_paths.CHECKS,
     log:
@@ -130,8 +130,8 @@ rule idiolink_checks:
         "../envs/core.yaml"
     params:
         *modules("idiolink_checks"),
-        folder=of_study(idiolink_files.data_folder),
-        splits=of_study(idiolink_models.splits),
+        folder=by_wildcards(idiolink_files.data_folder),
+        splits=by_wildcards(idiolink_models.splits),
         sample=IDIOLINK.project.is_sample,
         conditions=conditions_of(idiolink_paths.CHECKS),
     script:
@@ -145,7 +145,7 @@ rule idiolink_construction_metrics:
         reports=idiolink_files.of_collections(idiolink_paths.TEXTS_REPORT),
         verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
-        corrections=of_study(idiolink_files.corrections),
+        corrections=by_wildcards(idiolink_files.corrections),
     output:
         idiolink_paths.CONSTRUCTION_METRICS,
     log:
@@ -154,7 +154,7 @@ rule idiolink_construction_metrics:
         "../envs/core.yaml"
     params:
         *modules("idiolink_construction_metrics"),
-        contents=contents(of_study(idiolink_files.corrections)),
+        contents=contents(by_wildcards(idiolink_files.corrections)),
         validator=IDIOLINK.settings.construction.validator,
         sample=IDIOLINK.project.is_sample,
         conditions=conditions_of(idiolink_paths.CONSTRUCTION_METRICS),
@@ -165,7 +165,7 @@ rule idiolink_construction_metrics:
 rule idiolink_significance:
     """Compare the query modes of one model by a paired randomization test over PIEs."""
     input:
-        runs=of_study(idiolink_runs.tested_runs),
+        runs=by_wildcards(idiolink_runs.tested_runs),
         dataset=list(idiolink_paths.scoring_files("test").values()),
     output:
         idiolink_paths.SIGNIFICANCE,
@@ -235,10 +235,10 @@ rule jam_humans:
 rule jam_attention:
     """Measure attention from the PIE to its context in misleading and other variants."""
     input:
-        weights=unpacked_weights,
-        model_files=weights_files,
+        weights=by_wildcards(PROJECT.unpacked_weights),
+        model_files=by_wildcards(PROJECT.weights_files),
         sentences=jam_paths.DATASET,
-        metrics=of_study(jam_files.metrics_on),
+        metrics=by_wildcards(jam_files.metrics_on),
     output:
         jam_paths.ATTENTION,
     log:
@@ -257,8 +257,8 @@ rule jam_attention:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("jam_attention"),
-        contents=contents(weights_files),
-        spec=of_study(jam_questions.weights_spec),
+        contents=contents(by_wildcards(PROJECT.weights_files)),
+        spec=by_wildcards(jam_tasks.weights_spec),
         conditions=conditions_of(jam_paths.ATTENTION),
         pairs=jam_runs.attention_pairs(JAM),
         resamples=JAM.settings.bootstrap_resamples,

@@ -5,8 +5,8 @@ rule jam_decisions:
     """Derive the filtering decision on each sentence of ID10M from released originals or tags."""
     input:
         raw=jam_paths.TEST_SPLIT,
-        released=of_study(jam_files.released_originals),
-        dev=of_study(jam_files.extra_pie_source),
+        released=by_wildcards(jam_files.released_originals),
+        dev=by_wildcards(jam_files.extra_pie_source),
     output:
         jam_paths.DECISIONS,
     log:
@@ -24,7 +24,7 @@ rule jam_originals:
     input:
         upstream=PROJECT.upstream,
         raw=jam_paths.TEST_SPLIT,
-        decisions=of_study(jam_files.decisions),
+        decisions=by_wildcards(jam_files.decisions),
     output:
         originals=jam_paths.ORIGINALS,
         report=jam_paths.ORIGINALS_REPORT,
@@ -34,8 +34,8 @@ rule jam_originals:
         "../envs/core.yaml"
     params:
         *modules("jam_originals"),
-        contents=contents(of_study(jam_files.decisions)),
-        decided_by=of_study(jam_files.decided_by),
+        contents=contents(by_wildcards(jam_files.decisions)),
+        decided_by=by_wildcards(jam_files.decided_by),
         limit=lambda wildcards: jam_files.limit_of_originals(JAM, wildcards.language),
     script:
         "../scripts/jam_originals.py"
@@ -63,7 +63,7 @@ rule idiolink_pies:
     input:
         magpie=idiolink_files.magpie(IDIOLINK),
         exclusions=idiolink_files.exclusions(IDIOLINK),
-        candidates=of_study(idiolink_files.candidates),
+        candidates=by_wildcards(idiolink_files.candidates),
         documents=idiolink_files.compared_indexes(IDIOLINK),
     output:
         pies=idiolink_paths.PIES,

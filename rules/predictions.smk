@@ -4,7 +4,7 @@
 rule bm25_tune:
     """Tune k1 and b by nDCG@10 on the validation split with the same index composition."""
     input:
-        dataset=of_study(idiolink_files.tuning_dataset),
+        dataset=by_wildcards(idiolink_files.tuning_dataset),
     output:
         idiolink_paths.TUNING,
     log:
@@ -29,7 +29,7 @@ rule bm25_search:
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        tuning=of_study(idiolink_files.tuning),
+        tuning=by_wildcards(idiolink_files.tuning),
     output:
         idiolink_paths.RUN,
     log:
@@ -53,8 +53,8 @@ rule embed:
     input:
         documents=idiolink_paths.dataset("{split}")["documents"],
         queries=idiolink_paths.dataset("{split}")["queries"],
-        weights=of_study(idiolink_files.weights),
-        local=weights_files,
+        weights=by_wildcards(idiolink_files.weights),
+        local=by_wildcards(idiolink_files.weights_files),
     output:
         documents=idiolink_paths.VECTORS.replace("{texts}", "documents"),
         queries=expand(idiolink_paths.VECTORS, texts=QUERY_MODES, allow_missing=True),
@@ -74,8 +74,8 @@ rule embed:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("embed"),
-        contents=contents(weights_files),
-        spec=of_study(idiolink_models.embedder_spec),
+        contents=contents(by_wildcards(idiolink_files.weights_files)),
+        spec=by_wildcards(idiolink_models.embedder_spec),
     script:
         "../scripts/embed.py"
 
@@ -83,11 +83,11 @@ rule embed:
 rule rank_by_embedding:
     """Rank the documents for each query by cosine similarity, in all query modes."""
     input:
-        all_documents=of_study(idiolink_files.all_documents),
+        all_documents=by_wildcards(idiolink_files.all_documents),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        document_vectors=of_study(idiolink_files.vectors, texts="documents"),
-        query_vectors=of_study(idiolink_files.all_query_vectors),
+        document_vectors=by_wildcards(idiolink_files.vectors, texts="documents"),
+        query_vectors=by_wildcards(idiolink_files.all_query_vectors),
     output:
         expand(idiolink_paths.RUN, query_mode=QUERY_MODES, allow_missing=True),
     log:
@@ -109,11 +109,11 @@ rule rank_by_embedding:
 # Uses vectors from a provider, which exist only for query modes without spans.
 use rule rank_by_embedding as rank_by_api_embedding with:
     input:
-        all_documents=of_study(idiolink_files.all_documents),
+        all_documents=by_wildcards(idiolink_files.all_documents),
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        document_vectors=of_study(idiolink_files.vectors, texts="documents"),
-        query_vectors=of_study(idiolink_files.query_vectors),
+        document_vectors=by_wildcards(idiolink_files.vectors, texts="documents"),
+        query_vectors=by_wildcards(idiolink_files.query_vectors),
     output:
         idiolink_paths.RUN,
     log:
@@ -127,8 +127,8 @@ rule rerank:
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        first_stage=of_study(idiolink_files.first_stage_run),
-        local=weights_files,
+        first_stage=by_wildcards(idiolink_files.first_stage_run),
+        local=by_wildcards(idiolink_files.weights_files),
     output:
         idiolink_paths.RUN,
     log:
@@ -149,8 +149,8 @@ rule rerank:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("rerank"),
-        contents=contents(weights_files),
-        spec=model_spec,
+        contents=contents(by_wildcards(idiolink_files.weights_files)),
+        spec=by_wildcards(PROJECT.execution_spec),
     script:
         "../scripts/rerank.py"
 
@@ -160,7 +160,7 @@ rule late_interaction:
     input:
         documents=idiolink_paths.dataset("{index}")["documents"],
         queries=idiolink_paths.dataset("{index}")["queries"],
-        local=weights_files,
+        local=by_wildcards(idiolink_files.weights_files),
     output:
         expand(idiolink_paths.RUN, query_mode=QUERY_MODES, allow_missing=True),
     log:
@@ -180,8 +180,8 @@ rule late_interaction:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("late_interaction"),
-        contents=contents(weights_files),
-        spec=model_spec,
+        contents=contents(by_wildcards(idiolink_files.weights_files)),
+        spec=by_wildcards(PROJECT.execution_spec),
         top_k=IDIOLINK.settings.top_k,
     script:
         "../scripts/late_interaction.py"
@@ -212,7 +212,7 @@ rule tag_idioms:
     input:
         weights=[jam_paths.WEIGHTS_DIGESTS],
         folds=[],
-        sentences=of_study(jam_files.sentences),
+        sentences=by_wildcards(jam_files.sentences),
     output:
         jam_paths.PREDICTIONS.replace("{setting}", "fine_tuned"),
     log:
@@ -229,7 +229,7 @@ rule tag_idioms:
         gpu_mem_mb=gpu_memory,
     params:
         *modules("tag_idioms"),
-        spec=model_spec,
+        spec=by_wildcards(PROJECT.execution_spec),
         words=JAM.settings.fine_tuning.input,
         form=JAM.settings.fine_tuning.form,
     script:
@@ -252,7 +252,7 @@ rule take_jam_predictions:
     """Import external predictions, one per sentence."""
     input:
         file=external(JAM, "file"),
-        sentences=of_study(jam_files.sentences),
+        sentences=by_wildcards(jam_files.sentences),
     output:
         jam_paths.PREDICTIONS,
     log:

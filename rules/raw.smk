@@ -5,7 +5,7 @@ rule raw_file:
     """Fetch one upstream file from the sample, the user's own data, the mirror or its URL."""
     input:
         upstream=PROJECT.upstream,
-        local=local_file,
+        local=by_wildcards(PROJECT.local),
     output:
         "results/raw/{name}",
     log:
@@ -21,7 +21,7 @@ rule raw_file:
         runtime=growing(30),
     params:
         *modules("fetch_raw"),
-        contents=contents(local_file),
+        contents=contents(by_wildcards(PROJECT.local)),
         mirror=CONFIG.mirror or "",
     script:
         "../scripts/fetch_raw.py"
@@ -30,7 +30,7 @@ rule raw_file:
 rule unpack_weights:
     """Convert the weights of a model from a GGUF file or a pickle to a safetensors folder."""
     input:
-        local=weights_files,
+        local=by_wildcards(idiolink_files.weights_files),
     output:
         weights=directory("results/raw/weights/{model}"),
         digests="results/raw/weights/{model}.sha256",
@@ -49,7 +49,7 @@ rule unpack_weights:
         runtime=growing(30),
     params:
         *modules("unpack_weights"),
-        contents=contents(weights_files),
+        contents=contents(by_wildcards(idiolink_files.weights_files)),
         spec=lambda wildcards: idiolink_models.embedder(IDIOLINK, wildcards.model).document_spec(),
     script:
         "../scripts/unpack_weights.py"

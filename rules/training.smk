@@ -42,11 +42,11 @@ rule fine_tune:
     A killed job leaves a checkpoint next to the output folder; the next job resumes from it.
     """
     input:
-        tuples=of_study(idiolink_files.tuples),
+        tuples=by_wildcards(idiolink_files.tuples),
         train=idiolink_files.dataset("train"),
         validation=idiolink_files.dataset("val"),
-        weights=unpacked_weights,
-        local=weights_files,
+        weights=by_wildcards(PROJECT.unpacked_weights),
+        local=by_wildcards(idiolink_files.weights_files),
     output:
         weights=directory(idiolink_paths.WEIGHTS),
         digests=idiolink_paths.WEIGHTS_DIGESTS,
@@ -67,9 +67,9 @@ rule fine_tune:
         gpu_mem_mb=training_gpu_memory,
     params:
         *modules("fine_tune"),
-        contents=contents(weights_files),
-        spec=of_study(idiolink_models.training_spec),
-        settings=of_study(idiolink_models.training_settings),
+        contents=contents(by_wildcards(idiolink_files.weights_files)),
+        spec=by_wildcards(idiolink_models.training_spec),
+        settings=by_wildcards(idiolink_models.training_settings),
         threads=IDIOLINK.settings.finetuning.threads,
     script:
         "../scripts/fine_tune.py"
@@ -83,7 +83,7 @@ rule fine_tune_tagger:
     input:
         train=jam_paths.TAGGING_TRAIN,
         dev=jam_paths.TAGGING_DEV,
-        model_files=weights_files,
+        model_files=by_wildcards(PROJECT.weights_files),
     output:
         weights=directory(jam_paths.WEIGHTS),
         digests=jam_paths.WEIGHTS_DIGESTS,
@@ -105,8 +105,8 @@ rule fine_tune_tagger:
         gpu_mem_mb=lambda wildcards: training_gpu_memory(wildcards) * gpus(wildcards),
     params:
         *modules("fine_tune_tagger"),
-        contents=contents(weights_files),
-        spec=model_spec,
-        settings=jam_questions.tagging_settings(JAM),
+        contents=contents(by_wildcards(PROJECT.weights_files)),
+        spec=by_wildcards(PROJECT.execution_spec),
+        settings=jam_tasks.tagging_settings(JAM),
     script:
         "../scripts/fine_tune_tagger.py"

@@ -5,7 +5,7 @@ rule jam_variants:
     """Read the validated variants of the sample or the release, and check them automatically."""
     input:
         originals=jam_paths.ORIGINALS,
-        variants=of_study(jam_files.variants_file),
+        variants=by_wildcards(jam_files.variants_file),
     output:
         variants=jam_paths.VARIANTS,
         report=jam_paths.VARIANTS_REPORT,
@@ -17,7 +17,7 @@ rule jam_variants:
         "../envs/core.yaml"
     params:
         *modules("jam_variants"),
-        contents=contents(of_study(jam_files.variants_file)),
+        contents=contents(by_wildcards(jam_files.variants_file)),
         source=JAM.settings.variants.source,
         checks=JAM.settings.variants.checks.canonical(),
     script:
@@ -48,7 +48,7 @@ rule idiolink_review:
         texts=idiolink_files.of_collections(idiolink_paths.TEXTS),
         verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
-        corrections=of_study(idiolink_files.corrections),
+        corrections=by_wildcards(idiolink_files.corrections),
     output:
         sheet=idiolink_paths.REVIEW,
         tasks=idiolink_paths.REVIEW_TASKS,
@@ -59,7 +59,7 @@ rule idiolink_review:
         "../envs/core.yaml"
     params:
         *modules("idiolink_review"),
-        contents=contents(of_study(idiolink_files.corrections)),
+        contents=contents(by_wildcards(idiolink_files.corrections)),
     script:
         "../scripts/idiolink_review.py"
 

@@ -97,8 +97,6 @@ def rules() -> set[str]:
             "".join(map(_text, ROOT.glob("rules/*.smk"))),
         )
     )
-    for path in ROOT.glob("src/pieline/studies/*/tasks.py"):
-        names |= set(re.findall(r'name="(\w+)"', _text(path)))
     return names | {"all"}
 
 

@@ -106,7 +106,7 @@ def test_modules_of_a_study_are_named_after_the_stages(study: str) -> None:
     own = {path.stem for path in folder.iterdir() if not path.name.startswith("_")}
     besides = {
         *("study", "settings", "paths", "records", "bio", "verdicts", "items"),
-        *("runs", "files", "models", "questions", "tasks", "checks", "inputs"),
+        *("runs", "files", "models", "tasks", "checks", "inputs"),
     }
     assert own - besides <= {*STAGES, "tables", "figures"}
     order = {stage: place for place, stage in enumerate([*STAGES, "tables", "figures"])}
@@ -132,6 +132,51 @@ def test_a_gpu_job_reaches_neither_languages_nor_language_models(script: str) ->
     layers = {name.split(".")[1] for name in reached if name != "pieline"}
     assert layers & {"languages", "llm", "study", "config"} == set()
     assert "pieline.models.registry" not in reached
+
+
+PLANNING = {
+    *("pieline.config", "pieline.plan", "pieline.planned", "pieline.project", "pieline.reuse"),
+    *("pieline.resources", "pieline.study", "pieline.results.run_report"),
+    *(f"pieline.studies.{study}.{module}" for study in ("jam", "idiots", "idiolink")
+      for module in ("study", "runs", "files", "models", "tasks", "checks")),
+}  # fmt: skip
+"""Modules that decide what to run. No job's code may depend on them: a change would rerun it."""
+PLANNING_SCRIPTS = {"answers", "check", "estimate_cost", "serve", "weights"}
+"""Scripts of jobs about a whole configuration, which have no results."""
+
+
+def _job_modules() -> dict[str, set[str]]:
+    """Return the modules that each job starts from, by script or by object loaded by name."""
+    scripts = {
+        path.stem: set(imports_of(path))
+        for path in (ROOT / "scripts").glob("*.py")
+        if path.stem not in PLANNING_SCRIPTS
+    }
+    displays = {
+        display.maker: {each.partition(":")[0] for each in (display.maker, display.ours)}
+        for study in EXTENDED.values()
+        for display in study.displays
+    }
+    tasks = {
+        name: {name}
+        for name in GRAPH.modules
+        if (
+            "pieline.llm.task" in GRAPH.find_modules_directly_imported_by(name)
+            and name.startswith("pieline.studies.")
+        )
+        or name.endswith(".items")
+    }
+    return scripts | displays | tasks
+
+
+def test_no_job_depends_on_planning() -> None:
+    started = _job_modules()
+    assert {"ask", "table", "pieline.studies.jam.predictions.prompting"} <= started.keys()
+    assert PLANNING - {"pieline.studies.jam.models", "pieline.studies.idiots.models"} <= set(
+        GRAPH.modules
+    )
+    reached = {name: PLANNING & {*modules_behind(modules)} for name, modules in started.items()}
+    assert {name: planning for name, planning in reached.items() if planning} == {}
 
 
 def test_no_two_modules_of_a_layer_share_a_name() -> None:

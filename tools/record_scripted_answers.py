@@ -20,7 +20,7 @@ from pieline.llm.recordings import record
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink import files as idiolink_files
 from pieline.studies.idiolink import models as idiolink_models
-from pieline.studies.idiolink import questions as idiolink_questions
+from pieline.studies.idiolink import tasks as idiolink_tasks
 from pieline.studies.idiolink.models import COLLECTIONS
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
 from pieline.studies.idiolink.originals.pairs import Pair, filter_magpie
@@ -73,8 +73,8 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
     files: dict[str, Scripted] = {}
     for collection in COLLECTIONS:
         writing, validation = (
-            idiolink_questions.writing(study, collection),
-            idiolink_questions.validation(study, collection),
+            idiolink_tasks.writing(study, collection),
+            idiolink_tasks.validation(study, collection),
         )
         writer = writing.role(writing.entry(), writing.attempts)
         judge = validation.role(validation.entry(), validation.runs)

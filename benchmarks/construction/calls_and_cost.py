@@ -11,7 +11,7 @@ from pieline.llm.costs import BYTES_PER_TOKEN, estimate, price
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
 from pieline.project import Project
-from pieline.studies.idiolink import questions as idiolink_questions
+from pieline.studies.idiolink import tasks as idiolink_tasks
 from pieline.studies.idiolink.models import COLLECTIONS
 from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.originals.pairs import Pair
@@ -58,8 +58,8 @@ def main() -> None:
             # Each text of an answer adds two quotes, a comma and a space.
             written = sum(len(text.marked.encode()) + 4 for text in texts) / BYTES_PER_TOKEN
             for task, length in (
-                (idiolink_questions.writing(study, collection), written / len(pairs)),
-                (idiolink_questions.validation(study, collection), 40 * len(texts) / len(pairs)),
+                (idiolink_tasks.writing(study, collection), written / len(pairs)),
+                (idiolink_tasks.validation(study, collection), 40 * len(texts) / len(pairs)),
             ):
                 job = task.model_copy(update={"inputs": {**task.inputs, **inputs}})
                 entry = job.entry()

@@ -98,10 +98,8 @@ class CompletionStudy(Study[CompletionSettings]):
             LLMTaskSpec(
                 name="completion_ask",
                 task=CompletionTask,
-                outputs={"predictions": PREDICTIONS},
                 make=self.task,
                 runs=[{"model": model} for model in self.settings.models],
-                constraints={"model": self.project.constraint("llm")},
             )
         ]
 

@@ -98,7 +98,7 @@ def parse_gguf_once() -> Iterator[None]:
     """
     import gguf
 
-    from pieline.models.weights import read_gguf
+    from pieline.models.llm_weights import read_gguf
 
     library: Any = gguf
     original = library.GGUFReader, library.get_tensor_name_map

@@ -267,6 +267,10 @@ class Project:
         obstacle = next(obstacles(self.language_model(model), self.llm), None)
         return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
 
+    def execution_spec(self, model: str) -> str:
+        """Return the fields of a model's entry that affect its predictions, as JSON."""
+        return self.entry(model).execution_spec()
+
     def unpacked_weights(self, model: str) -> str | None:
         """Return the path of the list of the digests of a model's unpacked weights.
 

@@ -6,7 +6,7 @@ results page, the claims, the provenance and the SLURM groups are derived from t
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, get_args
@@ -64,33 +64,23 @@ class Items:
 
 @dataclass(frozen=True)
 class LLMTaskSpec:
-    """A family of language model tasks that share one rule.
+    """A kind of language model tasks, which one rule runs (`rules/ask.smk`).
 
     Attributes:
         name: Rule name.
         task: Task class.
-        outputs: Path patterns by output name.
         make: Function that creates the task for given wildcards.
         runs: Wildcards of all configured runs, including runs that are left out because the model
             cannot be queried and nothing is recorded.
-        constraints: Wildcard constraints.
-        minutes: Initial time limit on a cluster, in minutes.
         after_answers: Names of inputs made from other answers; the questions are unknown until
             those answers exist.
     """
 
     name: str
     task: type[Task]
-    outputs: Mapping[str, str]
     make: Callable[..., Task]
     runs: Sequence[Mapping[str, str]]
-    constraints: Mapping[str, str] = field(default_factory=dict)
-    minutes: int = 240
     after_answers: Collection[str] = ()
-
-    def first_output(self) -> str:
-        """Return the path of the first output below results/ without extension, to name the log."""
-        return next(iter(self.outputs.values())).removeprefix("results/").rsplit(".", 1)[0]
 
     def tasks(self) -> list[Task]:
         """Return the tasks of all runs."""

@@ -14,8 +14,8 @@ from pieline.llm.settings import LLMSettings
 from pieline.project import Project
 from pieline.studies.idiolink import files as idiolink_files
 from pieline.studies.idiolink import inputs as idiolink_inputs
-from pieline.studies.idiolink import questions as idiolink_questions
 from pieline.studies.idiolink import runs as idiolink_runs
+from pieline.studies.idiolink import tasks as idiolink_tasks
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 
@@ -159,10 +159,10 @@ class TestFiles:
         for name in ("documents", "queries", "validate"):
             (tmp_path / f"{name}.jinja").write_text("=== user ===\n{{ pie }}\n", "utf-8")
         idiolink = study(construction={"enabled": True, "prompts": str(tmp_path)})
-        assert idiolink_questions.writing(idiolink, "queries").inputs["prompt"] == str(
+        assert idiolink_tasks.writing(idiolink, "queries").inputs["prompt"] == str(
             tmp_path / "queries.jinja"
         )
-        assert idiolink_questions.validation(idiolink, "queries").inputs["prompt"] == str(
+        assert idiolink_tasks.validation(idiolink, "queries").inputs["prompt"] == str(
             tmp_path / "validate.jinja"
         )
 

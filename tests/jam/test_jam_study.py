@@ -20,8 +20,8 @@ from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam import files as jam_files
-from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
+from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.settings import RELEASED as RELEASED_FORM
 from pieline.studies.jam.settings import ConfusedModels, JamSettings
 from pieline.studies.jam.study import JamStudy
@@ -176,7 +176,7 @@ def test_differences_of_the_released_form_are_reported() -> None:
         reasons = deviations(jam, setting)
         assert len(reasons) == len(expected)
         assert all(part in reason for part, reason in zip(expected, reasons, strict=True))
-        task = jam_questions.identification(
+        task = jam_tasks.identification(
             jam, language="english", model="gpt-4o", setting=setting, seed="42"
         )
         assert task.inputs["prompt"].endswith(f"prompts/jam/released/{setting}.jinja")
@@ -224,13 +224,13 @@ def test_the_released_form_switches_every_part() -> None:
     assert len(asked) == 1 + 4 + 2 + 2
     stated = jam_runs.conditions(jam, "bert", "fine_tuned").settings
     assert (stated["form"], stated["weight_decay"]) == ("released", 0.01)
-    assert json.loads(jam_questions.tagging_settings(jam))["form"] == "released"
+    assert json.loads(jam_tasks.tagging_settings(jam))["form"] == "released"
 
 
 def test_the_paper_form_is_not_listed() -> None:
     """Conditions and job parameters of earlier results stay valid."""
     jam = study(run=RELEASED, models=["gpt-4o", "bert"])
-    assert "form" not in json.loads(jam_questions.tagging_settings(jam))
+    assert "form" not in json.loads(jam_tasks.tagging_settings(jam))
     for model, setting in (("bert", "fine_tuned"), ("gpt-4o", "few_shot_sc_cotbest")):
         stated = jam_runs.conditions(jam, model, setting).settings
         assert not {"form", "confusion_votes"} & stated.keys()
@@ -254,7 +254,7 @@ def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "prompts/jam/released", tmp_path / "theirs")
     own = {"run": RELEASED, "models": ["gpt-4o"], "released_prompts": str(tmp_path / "theirs")}
     jam = study(**own, asking="released")
-    task = jam_questions.identification(
+    task = jam_tasks.identification(
         jam, language="english", model="gpt-4o", setting="zero_shot", seed="42"
     )
     assert task.inputs["prompt"] == str(tmp_path / "theirs/zero_shot.jinja")

@@ -30,8 +30,8 @@ from pieline.project import Project
 from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import ModelDescription
-from pieline.studies.jam import questions as jam_questions
 from pieline.studies.jam import runs as jam_runs
+from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.metrics.drift import compare_shares
 from pieline.studies.jam.metrics.runs import jam_metrics, judge
 from pieline.studies.jam.predictions.baselines import predict
@@ -306,7 +306,7 @@ def settings(context: str, **fields: Any) -> JamSettings:
 def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
     study = ExtendedJam(settings("last"), RUN, BeyondJam(prompts_against="zero_shot"))
     for setting, parameters in (("last", Arranged(context="last")), ("zero_shot", ZeroShot())):
-        task = jam_questions.identification(
+        task = jam_tasks.identification(
             study, language="english", model=MODEL, setting=setting, seed="42"
         )
         again = Identification.model_validate_json(task.model_dump_json())
@@ -324,9 +324,9 @@ def test_the_configured_prompts_are_asked_with_their_contexts() -> None:
 def test_a_neutral_context_replaces_that_of_each_variant() -> None:
     study = JamStudy(settings("neutral", languages=["english", "german"]), RUN)
     run = {"language": "english", "model": MODEL, "seed": "42"}
-    inputs = jam_questions.identification(study, setting="neutral", **run).inputs
+    inputs = jam_tasks.identification(study, setting="neutral", **run).inputs
     assert inputs["neutral"] == "results/variants/jam_neutral/english.jsonl"
-    assert "neutral" not in jam_questions.identification(study, setting="zero_shot", **run).inputs
+    assert "neutral" not in jam_tasks.identification(study, setting="zero_shot", **run).inputs
     # The sample has neutral contexts only in English.
     assert {run.where["language"]: run.lacks for run in study.plan.select(setting="neutral")} == {
         "english": "",
@@ -345,7 +345,7 @@ def test_a_model_writes_neutral_contexts_for_all_variants(
     study = JamStudy(settings("neutral", variants={"source": "sample", "model": MODEL}), RUN)
     sentences = dataset(2)
     save_jsonl("results/datasets/jam/english.jsonl", sentences)
-    task = jam_questions.neutral_contexts(study, "english")
+    task = jam_tasks.neutral_contexts(study, "english")
     questions = task.questions(task.entry())
     assert len(questions) == 6  # all variants, whether or not they confused a model
     lost = questions[-1].key

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pieline.models.llm import LLMEntry
-from pieline.models.weights import folder_digest
+from pieline.models.llm_weights import folder_digest
 
 STANDIN = Path(__file__).with_name("standin_server.py")
 

@@ -21,8 +21,8 @@ from pieline.llm.questions import make_question
 from pieline.llm.server import VLLM, Server
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.llm import LLMEntry
+from pieline.models.llm_weights import folder_digest
 from pieline.models.registry import load_registry
-from pieline.models.weights import folder_digest
 from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 
 pytestmark = [

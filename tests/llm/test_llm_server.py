@@ -18,7 +18,8 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
 from pieline.models.llm import LLMEntry
-from pieline.models.weights import package_file, weights_path
+from pieline.models.llm_weights import weights_path
+from pieline.models.weights import package_file
 
 pytestmark = pytest.mark.full
 

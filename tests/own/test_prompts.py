@@ -14,9 +14,9 @@ from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm import prompts
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
-from pieline.studies.idiots import questions as idiots_questions
+from pieline.studies.idiots import tasks as idiots_tasks
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
-from pieline.studies.jam import questions as jam_questions
+from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
@@ -71,7 +71,7 @@ def test_id10m_jam_uses_a_custom_prompt(tmp_path: Path) -> None:
     study = asked(tmp_path, "jam", template)
     runs = study.plan.select(kind="llm", experiment="", language="english")
     assert {run.where["setting"] for run in runs} == {"plain"}
-    identification = jam_questions.identification(study, **runs[0].where)
+    identification = jam_tasks.identification(study, **runs[0].where)
     task = in_folder(identification, tmp_path, [SENTENCE])
     entry = study.project.language_model(MODEL)
     (question,) = task.questions(entry)
@@ -87,7 +87,7 @@ def test_id10m_jam_uses_a_custom_prompt(tmp_path: Path) -> None:
 def test_idiots_uses_a_custom_prompt(tmp_path: Path) -> None:
     study = asked(tmp_path, "idiots", "=== user ===\nIdiom? {{ sentence }}\n")
     (run,) = study.plan
-    task = in_folder(idiots_questions.detection(study, **run.where), tmp_path, [DETECTED])
+    task = in_folder(idiots_tasks.detection(study, **run.where), tmp_path, [DETECTED])
     entry = study.project.language_model(MODEL)
     (question,) = task.questions(entry)
     assert [turn.content for turn in question.messages] == ["Idiom? It broke the ice."]

@@ -366,12 +366,6 @@ def test_the_profile_names_only_rules_that_exist(profile: dict[str, Any]) -> Non
     texts = [path.read_text(encoding="utf-8") for path in RULES_FILES]
     named = r"^\s*(?:(?:rule|checkpoint) |use rule \w+ as )(\w+)(?::| with:)"
     known = set(re.findall(named, "\n".join(texts), flags=re.MULTILINE))
-    # The names of rules that ask language models are declared in the studies.
-    declared = [
-        path.read_text(encoding="utf-8") for path in ROOT.glob("src/pieline/studies/*/tasks.py")
-    ]
-    askings = set(re.findall(r'LLMTaskSpec\(\s*(?:name=)?"(\w+)"', "\n".join(declared)))
-    known |= askings | {f"{name}_served" for name in askings}
     assert set(profile["groups"]) - known == set()
     assert set(profile["set-resources"]) - known == set()
     assert set(profile["groups"].values()) == set(profile["group-components"])

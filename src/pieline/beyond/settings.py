@@ -1,7 +1,16 @@
 """Settings in the `beyond` section of config.yaml."""
 
+from typing import Any, Protocol
+
 from pieline.core.settings import Field, Settings
+from pieline.reporting.displays import ConfiguredStudy
 from pieline.studies.jam.settings import ADDED, AddedTexts
+
+
+class ExtendedStudy(ConfiguredStudy, Protocol):
+    """What a display may ask of a study with analyses beyond its paper."""
+
+    beyond: Any
 
 
 class BeyondJam(Settings):

@@ -38,6 +38,12 @@ def language_codes() -> list[str]:
     return [get_language(name).code for name in language_names()]
 
 
+def facts_of_language(language: str) -> dict[str, str | list[str]]:
+    """Return what checks of a language's sentences need: its code and label, and all codes."""
+    own = get_language(language)
+    return {"code": own.code, "label": own.label, "codes": language_codes()}
+
+
 @cache
 def answer_words() -> tuple[AnswerWords, ...]:
     """Return the answer vocabularies of all languages."""

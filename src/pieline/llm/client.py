@@ -32,7 +32,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Budget, remaining_usd
 from pieline.llm.truncation import FirstAnswers, has_text
 from pieline.models.llm import LLMEntry
-from pieline.models.weights import require_digest
+from pieline.models.llm_weights import require_digest
 
 FRESH_SUFFIX = ".fresh"
 """Suffix of the file next to the recordings in which mode `fresh` collects its answers."""

@@ -20,7 +20,7 @@ from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import remaining_usd
 from pieline.llm.task import Task, by_kind_and_model
 from pieline.models.llm import LLMEntry
-from pieline.models.weights import weights_path
+from pieline.models.llm_weights import weights_path
 
 ENOUGH_ANSWERS = 20
 """Minimum number of recorded answers whose mean length is used for new answers."""

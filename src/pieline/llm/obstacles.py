@@ -7,7 +7,7 @@ from pieline.core.errors import UserError
 from pieline.llm.keys import api_base, api_key
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
-from pieline.models.weights import find_weights
+from pieline.models.llm_weights import find_weights
 
 SCHEMA_SETTING = "zero_shot_schema"
 """Setting in which the provider enforces the format of the answer."""

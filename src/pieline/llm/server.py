@@ -19,8 +19,8 @@ from pieline.core.files import write_text
 from pieline.core.progress import EVERY_S, FIRST_S
 from pieline.llm import guard, llama_cpp
 from pieline.models.llm import LLMEntry, api_model_name
+from pieline.models.llm_weights import weights_path
 from pieline.models.servers import SERVERS, custom_command
-from pieline.models.weights import weights_path
 
 LOOPBACK = "127.0.0.1"
 VLLM = "PIELINE_VLLM"

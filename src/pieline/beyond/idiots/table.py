@@ -4,9 +4,8 @@ from typing import Any
 
 import pandas as pd
 
-from pieline.beyond.extended import Extended
 from pieline.beyond.idiots.metrics import CHANGES, RATES, BiasMetrics
-from pieline.beyond.settings import BeyondIdiots
+from pieline.beyond.settings import ExtendedStudy
 from pieline.core.records import load_records
 from pieline.reporting.displays import NOT_IN_PAPER, Table
 from pieline.reporting.inputs import DisplayInputs
@@ -21,7 +20,6 @@ from pieline.reporting.tables import (
     in_order,
     number_row,
 )
-from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.tables import SETTING_LABELS, data_notes, of_origin
 
 
@@ -90,7 +88,7 @@ def bias(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def compared_prompts(study: Extended[IdiotsSettings, BeyondIdiots]) -> DisplayInputs | None:
+def compared_prompts(study: ExtendedStudy) -> DisplayInputs | None:
     """Return inputs with the signal detection of all settings, if `prompts_against` is set."""
     if not (against := study.beyond.prompts_against):
         return None

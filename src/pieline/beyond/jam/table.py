@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pieline.beyond.extended import Extended
 from pieline.beyond.jam.metrics import EFFECTS, SHARES, USAGES, PromptMeasures, prompt_measures
-from pieline.beyond.settings import BeyondJam
+from pieline.beyond.settings import ExtendedStudy
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language
 from pieline.reporting.displays import NOT_IN_PAPER, Table
@@ -20,7 +19,7 @@ from pieline.studies.jam import paths
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, by_run
 from pieline.studies.jam.predictions.baselines import BASELINES
-from pieline.studies.jam.settings import BASELINE, FINE_TUNED, JamSettings
+from pieline.studies.jam.settings import BASELINE, FINE_TUNED
 from pieline.studies.jam.tables.common import (
     has_results,
     languages_of,
@@ -160,7 +159,7 @@ def prompts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def effects(study: Extended[JamSettings, BeyondJam]) -> DisplayInputs | None:
+def effects(study: ExtendedStudy) -> DisplayInputs | None:
     """Return inputs with the runs to compare, their references and `always-none`.
 
     The result is None unless `prompts_against` is set or encoders are trained with added texts.

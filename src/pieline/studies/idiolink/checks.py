@@ -8,7 +8,7 @@ from pieline.core.errors import UserError
 from pieline.core.texts import text_key
 from pieline.languages.matching import same_pie
 from pieline.models.names import ModelKinds
-from pieline.studies.idiolink import files, models, paths, questions
+from pieline.studies.idiolink import files, models, paths, tasks
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.originals.splits import SPLITS
@@ -49,9 +49,7 @@ def check(study: Idiolink, where: str) -> None:
             hint="set idiolink.construction.enabled: true, or dataset: released_format",
         )
     if models.constructs(study):
-        for path in map(
-            Path, map(partial(questions.prompt, study), (*models.COLLECTIONS, "validate"))
-        ):
+        for path in map(Path, map(partial(tasks.prompt, study), (*models.COLLECTIONS, "validate"))):
             if not path.is_file():
                 raise UserError(
                     f"{path.parent} has no {path.name}",

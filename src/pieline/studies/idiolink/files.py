@@ -118,6 +118,16 @@ def weights(study: Idiolink, model: str, seed: str) -> str | None:
     return study.project.unpacked_weights(model)
 
 
+def weights_files(study: Idiolink, model: str) -> list[str]:
+    """Return the files of the local checkpoint and adapter of a model, which may be fine-tuned."""
+    return study.project.weights_files(paths.base_of(model))
+
+
+def limit_of_queries(study: Idiolink, split: str) -> int | None:
+    """Return the number of queries to use in a split; None for all, as for training."""
+    return None if split == "train" else study.project.limit
+
+
 def tuples_source(study: Idiolink) -> str:
     """Return the source of training tuples: `sampled` or `released`."""
     source = study.settings.finetuning.tuples

@@ -1,6 +1,6 @@
 """Models of the IdioLink study, and how they are configured."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import get_args
 
 from pieline import reuse
@@ -178,3 +178,11 @@ def splits(study: Idiolink, origin: str) -> list[str]:
         if split == "test"
         or any(study.project.is_available(f"idiolink/{split}/{name}.json") for name in TEXT_FILES)
     ]
+
+
+def embedding_models(study: Idiolink, computed: Collection[str], names: Sequence[str]) -> list[str]:
+    """Return those of the named models that are computed here, and their first stages."""
+    ranked = [name for name in names if name in computed]
+    firsts = first_stages(study, ranked).values()
+    archived = {*names} - {*ranked}
+    return [name for name in dict.fromkeys([*ranked, *firsts]) if name not in archived]

@@ -10,7 +10,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Bm25Entry
 from pieline.models.rankers import RerankerEntry
 from pieline.plan import Plan, Run
-from pieline.studies.idiolink import files, inputs, models, paths, questions
+from pieline.studies.idiolink import files, inputs, models, paths, tasks
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.settings import FineTuning
 from pieline.studies.idiolink.training.settings import TrainingSettings, evaluated_modes
@@ -96,23 +96,15 @@ def lacks(study: Idiolink, runs: Sequence[Run], archived: Collection[str]) -> di
     computed = {run.model for run in runs if run.metrics not in archived}
     firsts = models.first_stages(study, settings.models)
     reasons = dict(settings.leave_out)
-    for model in embedding_models(study, computed, settings.models):
+    for model in models.embedding_models(study, computed, settings.models):
         if isinstance(project.registry[model], ApiEmbedderEntry):
-            recordings = questions.vector_recordings(study, model, "documents")
+            recordings = tasks.vector_recordings(study, model, "documents")
             if reason := project.unanswered(model, recordings):
                 reasons[model] = reason
     for model, first in firsts.items():
         if model in computed and first in reasons:
             reasons[model] = f"{first}: {reasons[first]}"
     return {run.metrics: reasons[run.base] for run in runs if run.base in reasons}
-
-
-def embedding_models(study: Idiolink, computed: Collection[str], names: Sequence[str]) -> list[str]:
-    """Return those of the named models that are computed here, and their first stages."""
-    ranked = [name for name in names if name in computed]
-    firsts = models.first_stages(study, ranked).values()
-    archived = {*names} - {*ranked}
-    return [name for name in dict.fromkeys([*ranked, *firsts]) if name not in archived]
 
 
 # Conditions --------------------------------------------------------------------------------------

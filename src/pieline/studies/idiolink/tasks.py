@@ -1,9 +1,8 @@
-"""Kinds of language model tasks of the IdioLink study."""
+"""Tasks for language models in the IdioLink study: what each asks, and its runs."""
 
 from functools import partial
 
-from pieline.project import alternatives
-from pieline.studies.idiolink import inputs, models, paths, questions, runs
+from pieline.studies.idiolink import inputs, models, paths
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.predictions.api_embedding import Embedding
 from pieline.studies.idiolink.variants.generation import Writing
@@ -11,6 +10,72 @@ from pieline.studies.idiolink.variants.votes import Validation
 from pieline.study import LLMTaskSpec
 
 TEXT_MODES = ("sentence", "instruction_sentence")
+"""Query modes that an API embedder supports."""
+
+
+def writing(study: Idiolink, collection: str) -> Writing:
+    """Return the task that generates the texts of a collection."""
+    chosen = study.settings.construction
+    model = chosen.index_writer if collection == "documents" else chosen.query_writer
+    return Writing(
+        model=model,
+        spec=study.project.language_model(model).execution_spec(),
+        inputs={"pairs": paths.PAIRS, "prompt": prompt(study, collection)},
+        outputs={
+            "texts": paths.TEXTS.format(collection=collection),
+            "report": paths.TEXTS_REPORT.format(collection=collection),
+        },
+        recordings=_recordings(study, model, f"write_{collection}"),
+        collection="documents" if collection == "documents" else "queries",
+        parameters=chosen.parameters,
+        attempts=chosen.attempts,
+    )
+
+
+def validation(study: Idiolink, collection: str) -> Validation:
+    """Return the task that validates the texts of a collection."""
+    chosen = study.settings.construction
+    return Validation(
+        model=chosen.validator,
+        spec=study.project.language_model(chosen.validator).execution_spec(),
+        inputs={
+            "texts": paths.TEXTS.format(collection=collection),
+            "prompt": prompt(study, "validate"),
+        },
+        outputs={"verdicts": paths.VERDICTS.format(collection=collection)},
+        recordings=_recordings(study, chosen.validator, f"validate_{collection}"),
+        parameters=chosen.parameters,
+        runs=chosen.runs,
+    )
+
+
+def prompt(study: Idiolink, name: str) -> str:
+    """Return the path of a prompt of the construction."""
+    folder = study.settings.construction.prompts or study.project.here("prompts/idiolink")
+    return f"{folder}/{name}.jinja"
+
+
+def _recordings(study: Idiolink, model: str, task: str) -> str:
+    return study.project.recordings("idiolink_construction", model, f"{task}.jsonl")
+
+
+def embedding(study: Idiolink, split: str, model: str, texts: str, seed: str) -> Embedding:
+    """Return the task that embeds the documents of a split, or its queries in one mode."""
+    files = paths.dataset(split)
+    where = {"split": split, "model": model, "texts": texts, "seed": seed}
+    return Embedding(
+        model=model,
+        spec=study.project.entry(model).execution_spec(),
+        inputs={"texts": files["documents" if texts == "documents" else "queries"]},
+        outputs={"vectors": paths.API_VECTORS.format(**where)},
+        recordings=vector_recordings(study, model, texts),
+        texts=texts,
+    )
+
+
+def vector_recordings(study: Idiolink, model: str, texts: str) -> str:
+    """Return the path of the recorded vectors of a model."""
+    return study.project.recordings("idiolink_embedding", model, f"{texts}.jsonl")
 
 
 def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
@@ -20,40 +85,22 @@ def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
     )
     apis = models.api_embedders(study)
     computed = {run.model for run in study.plan if not run.archived}
-    where = {"collection": alternatives(models.COLLECTIONS)}
     return [
+        LLMTaskSpec("idiolink_generate", Writing, partial(writing, study), collections),
         LLMTaskSpec(
-            "idiolink_generate",
-            Writing,
-            {"texts": paths.TEXTS, "report": paths.TEXTS_REPORT},
-            partial(questions.writing, study),
-            collections,
-            where,
-        ),
-        LLMTaskSpec(
-            "idiolink_validate",
-            Validation,
-            {"verdicts": paths.VERDICTS},
-            partial(questions.validation, study),
-            collections,
-            where,
+            *("idiolink_validate", Validation, partial(validation, study), collections),
             after_answers=("texts",),
         ),
         LLMTaskSpec(
             "idiolink_embed",
             Embedding,
-            {"vectors": paths.API_VECTORS},
-            partial(questions.embedding, study),
+            partial(embedding, study),
             [
                 {"split": "test", "model": model, "texts": texts, "seed": "0"}
-                for model in runs.embedding_models(study, computed, inputs.ranked(study))
+                for model in models.embedding_models(study, computed, inputs.ranked(study))
                 if model in apis
                 for texts in ("documents", *TEXT_MODES)
                 if texts == "documents" or texts in study.settings.query_modes
             ],
-            {
-                "model": alternatives(apis),
-                "texts": alternatives(["documents", *TEXT_MODES]),
-            },
         ),
     ]

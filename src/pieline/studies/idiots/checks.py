@@ -2,7 +2,7 @@
 
 from pieline.core.errors import UserError
 from pieline.llm.prompts import load_prompt
-from pieline.studies.idiots import inputs, questions
+from pieline.studies.idiots import inputs, tasks
 from pieline.studies.idiots.files import Idiots
 from pieline.studies.idiots.verdicts import read_cases
 
@@ -15,7 +15,7 @@ def check(study: Idiots, where: str) -> None:
     """
     settings = study.settings
     for setting in settings.prompts:
-        load_prompt(questions.prompt(study, setting)).check_shows("sentence")
+        load_prompt(tasks.prompt(study, setting)).check_shows("sentence")
     if study.project.own_data and all(
         map(study.project.is_available, (inputs.TABLE, inputs.ARRAY))
     ):

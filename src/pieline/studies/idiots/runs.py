@@ -9,7 +9,7 @@ from pieline.core.conditions import Conditions
 from pieline.llm.obstacles import unsupported_reason
 from pieline.models.llm import LLMEntry
 from pieline.plan import Run
-from pieline.studies.idiots import inputs, paths, questions
+from pieline.studies.idiots import inputs, paths, tasks
 from pieline.studies.idiots.files import Idiots
 from pieline.study import OWN_PROMPT, Study
 
@@ -36,7 +36,7 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
                 predictions=predictions,
                 metrics=paths.METRICS.format(**where),
                 conditions=run_conditions(model, setting),
-                recordings=questions.recordings(study).format(**where) if kind == "llm" else "",
+                recordings=tasks.recordings(study).format(**where) if kind == "llm" else "",
                 behind=(predictions, paths.SENTENCES),
                 unsupported=inputs.no_data(study) or _unsupported(study, model, setting),
             )
@@ -59,8 +59,8 @@ def conditions(study: Idiots, model: str, setting: str) -> Conditions:
     """Return the conditions of a run."""
     if study.prediction_files(model):
         return study.mark_data(study.external_conditions(setting=setting))
-    parameters, changed = study.as_sent(model, questions.parameters(study, setting))
-    prompts = study.prompt_digests(questions.prompt(study, setting))
+    parameters, changed = study.as_sent(model, tasks.parameters(study, setting))
+    prompts = study.prompt_digests(tasks.prompt(study, setting))
     is_own = setting in study.settings.prompts
     wording = [OWN_PROMPT.format(setting)] if is_own else study.reworded(prompts)
     # Only the other value than the paper's is listed, so that earlier results keep their

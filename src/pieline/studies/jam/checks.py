@@ -9,7 +9,7 @@ from pieline.core.texts import text_key
 from pieline.languages.registry import get_language, language_names
 from pieline.llm.prompts import load_prompt
 from pieline.project import raw_name
-from pieline.studies.jam import files, paths, questions
+from pieline.studies.jam import files, paths
 from pieline.studies.jam.files import Jam
 from pieline.studies.jam.predictions.prompt_settings import PromptSetting
 from pieline.studies.jam.predictions.prompting import is_asked
@@ -102,7 +102,7 @@ def _check_prompts(study: Jam, where: str) -> None:
     settings = study.settings
     released = get_args(PromptSetting) if settings.asking == "released" else ()
     for setting in (*settings.prompts, *released):
-        prompt = load_prompt(questions.prompt_files(study, setting)["prompt"])
+        prompt = load_prompt(paths.prompt_files(study, setting)["prompt"])
         prompt.check_shows("sentence", language="")
         if setting in released and not prompt.response_format:
             raise UserError(

@@ -7,8 +7,7 @@ from pieline.core.errors import UserError
 from pieline.languages.registry import language_names
 from pieline.project import alternatives, raw_name
 from pieline.studies.jam import paths
-from pieline.studies.jam.predictions.prompt_settings import PromptSetting
-from pieline.studies.jam.predictions.prompting import FEW_SHOT
+from pieline.studies.jam.predictions.prompt_settings import FEW_SHOT, PromptSetting
 from pieline.studies.jam.records import DecidedBy
 from pieline.studies.jam.settings import ADDED, FINE_TUNED, JamSettings
 from pieline.study import Study
@@ -46,6 +45,11 @@ def limit_of_originals(study: Jam, language: str) -> int | None:
     """
     reads_variants = has_variants(study) and not is_written(study, language)
     return None if reads_variants else study.project.limit
+
+
+def written_constraint(study: Jam) -> str:
+    """Return a wildcard constraint for languages whose variants a model writes."""
+    return alternatives(name for name in language_names() if is_written(study, name))
 
 
 def validated_languages(study: Jam) -> str:

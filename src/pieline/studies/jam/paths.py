@@ -1,7 +1,9 @@
 """Path patterns of the ID10M-JAM files, used by rules and modules."""
 
 from pieline.core.sidecars import LIST_ENDING
+from pieline.reporting.displays import ConfiguredStudy
 from pieline.studies.jam.predictions.baselines import BASELINES
+from pieline.studies.jam.predictions.prompt_settings import FEW_SHOT
 from pieline.studies.jam.settings import BASELINE
 
 RELEASED = "id10m-jam/{language}.json"
@@ -56,3 +58,16 @@ def baselines(language: str) -> list[str]:
     """Return the paths of the metric files of a language's baselines."""
     where = {"language": language, "setting": BASELINE, "seed": "0"}
     return [METRICS.format(model=name, **where) for name in BASELINES]
+
+
+def prompt_files(study: ConfiguredStudy, setting: str) -> dict[str, str]:
+    """Return the template paths of a setting: `prompt`, and `example` if it has examples."""
+    if own := study.settings.prompts.get(setting):
+        return {"prompt": study.project.configured_file(own.file)}
+    folder = study.project.here("prompts/jam")
+    if study.settings.asking == "released":
+        folder = study.settings.released_prompts or f"{folder}/released"
+    found = {"prompt": f"{folder}/{setting.removesuffix('_schema')}.jinja"}
+    if setting == FEW_SHOT:
+        found["example"] = f"{folder}/few_shot_example.jinja"
+    return found

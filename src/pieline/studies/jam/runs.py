@@ -11,10 +11,14 @@ from pieline.core.conditions import Conditions, deviations
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.models.llm import LLMEntry
 from pieline.plan import Plan, Run
-from pieline.studies.jam import files, paths, questions
+from pieline.studies.jam import files, paths, tasks
 from pieline.studies.jam.files import Jam
-from pieline.studies.jam.predictions.prompt_settings import RELEASED_EXAMPLES, RELEASED_FORM
-from pieline.studies.jam.predictions.prompting import FEW_SHOT, is_asked
+from pieline.studies.jam.predictions.prompt_settings import (
+    FEW_SHOT,
+    RELEASED_EXAMPLES,
+    RELEASED_FORM,
+)
+from pieline.studies.jam.predictions.prompting import is_asked
 from pieline.studies.jam.settings import (
     ADDED,
     FINE_TUNED,
@@ -47,7 +51,7 @@ def configured_runs(study: Jam) -> Iterator[Run]:
             predictions=predictions,
             metrics=paths.METRICS.format(**where),
             conditions=run_conditions(model, setting),
-            recordings=questions.recordings(study, "jam").format(**where) if kind == "llm" else "",
+            recordings=tasks.recordings(study, "jam").format(**where) if kind == "llm" else "",
             behind=(predictions, files.sentences(study, language)),
             uses=uses(language),
             unsupported=unsupported(study, language, model, setting),
@@ -65,9 +69,7 @@ def configured_runs(study: Jam) -> Iterator[Run]:
         predictions=paths.NEUTRAL_PREDICTIONS.format(**where),
         metrics=paths.NEUTRAL_METRICS.format(**where),
         conditions=neutral_conditions(study, neutral.model, neutral.setting),
-        recordings=questions.recordings(study, "jam_neutral").format(**where)
-        if kind == "llm"
-        else "",
+        recordings=tasks.recordings(study, "jam_neutral").format(**where) if kind == "llm" else "",
         uses=uses(neutral.language),
         experiment=NEUTRAL,
         unsupported=unsupported(study, neutral.language, neutral.model, neutral.setting),
@@ -113,12 +115,12 @@ def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: Collection[str
         return reason
     writer = study.settings.variants.model
     if writer and files.shows_neutral(study, setting):
-        recordings = questions.neutral_contexts(study, language).recordings
+        recordings = tasks.neutral_contexts(study, language).recordings
         if reason := study.project.unanswered(writer, recordings):
             return reason
     if study.project.entry(model).kind != "llm":
         return ""
-    return study.project.unanswered(model, questions.recordings(study, "jam").format(**where))
+    return study.project.unanswered(model, tasks.recordings(study, "jam").format(**where))
 
 
 def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: Collection[str]) -> str:
@@ -127,12 +129,12 @@ def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: Collectio
     if reason := _lacks_of_run(study, where, archived):
         return reason
     if writer:
-        reason = project.unanswered(writer, questions.neutral_variants(study, **where).recordings)
+        reason = project.unanswered(writer, tasks.neutral_variants(study, **where).recordings)
         if reason:
             return f"of {project.entry(writer).label}, which writes the texts, {reason}"
     if paths.NEUTRAL_METRICS.format(**where) in archived or project.entry(model).kind != "llm":
         return ""
-    return project.unanswered(model, questions.recordings(study, "jam_neutral").format(**where))
+    return project.unanswered(model, tasks.recordings(study, "jam_neutral").format(**where))
 
 
 def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
@@ -186,7 +188,7 @@ def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
     run, writer = _conditions(study, model, setting), study.settings.variants.model
     written, reasons = {}, []
     if writer:
-        sent, _ = study.as_sent(writer, questions.generation(study))
+        sent, _ = study.as_sent(writer, tasks.generation(study))
         written = {"writer": writer, "generation": sent}
         reasons.append("neutral contexts by our prompt, the paper's is not printed")
         entry = study.project.language_model(writer)
@@ -211,7 +213,7 @@ def attention_conditions(study: Jam, model: str) -> Conditions:
                 "pairs": analysis.pairs,
                 "bootstrap_resamples": study.settings.bootstrap_resamples,
             },
-            weights=json.loads(questions.weights_spec(study, model)),
+            weights=json.loads(tasks.weights_spec(study, model)),
             deviations=(
                 *study.project.changed_entry(model),
                 *deviations(analysis),
@@ -250,12 +252,12 @@ def _conditions(study: Jam, model: str, setting: str) -> Conditions:
         if setting in ADDED:
             reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
     else:
-        prompts = study.prompt_digests(*questions.prompt_files(study, setting).values())
+        prompts = study.prompt_digests(*paths.prompt_files(study, setting).values())
         used |= {"asking": settings.asking, "prompts": prompts}
         # The paper does not state whether reasoning models were sent the temperature.
         withheld = {"temperature"} if study.project.language_model(model).reasoning else set()
         sent, changed = study.as_sent(
-            model, questions.parameters(study, model, setting), withheld=withheld
+            model, tasks.parameters(study, model, setting), withheld=withheld
         )
         used |= sent
         if setting in settings.prompts:

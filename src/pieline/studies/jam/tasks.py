@@ -1,90 +1,214 @@
-"""Kinds of language model tasks of the ID10M-JAM study."""
+"""Tasks for language models in the ID10M-JAM study: what each asks, and its runs."""
 
 from functools import partial
 
-from pieline.languages.registry import language_names
-from pieline.project import alternatives
-from pieline.studies.jam import files, paths, questions
+from pieline.core.errors import UserError
+from pieline.core.files import canonical_json
+from pieline.models.entries import CheckpointEntry
+from pieline.studies.jam import files, paths
 from pieline.studies.jam.files import Jam
+from pieline.studies.jam.predictions.prompt_settings import FEW_SHOT, Arranged, FewShot, ZeroShot
 from pieline.studies.jam.predictions.prompting import Identification
 from pieline.studies.jam.settings import NEUTRAL
-from pieline.studies.jam.variants.generation import HardVariants, NeutralContexts, NeutralVariants
+from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.variants.generation import (
+    GENERATE,
+    NEUTRAL_PROMPT,
+    REVIEW,
+    GenerationSettings,
+    HardVariants,
+    NeutralContexts,
+    NeutralVariants,
+)
 from pieline.study import LLMTaskSpec
+
+
+def with_report(variants: str) -> dict[str, str]:
+    """Return the output paths of a task that writes variants and a report."""
+    return {"variants": variants, "report": variants.replace(".jsonl", ".report.json")}
+
+
+def tagging_settings(study: Jam) -> str:
+    """Return the hyperparameters of encoders as canonical JSON."""
+    return canonical_json(study.settings.fine_tuning.stated(*TaggingSettings.model_fields))
+
+
+def parameters(study: Jam, model: str, setting: str) -> ZeroShot | FewShot:
+    """Return the request parameters of a model in a setting."""
+    own = study.settings.prompts.get(setting)
+    found = study.settings.few_shot if setting == FEW_SHOT else study.settings.zero_shot
+    if own:
+        found = Arranged(**own.model_dump(exclude={"file"}))
+    limit = study.settings.max_tokens_by_model.get(model, {}).get(setting)
+    return found.model_copy(update={"max_tokens": limit}) if limit else found
+
+
+def identification(study: Jam, **run: str) -> Identification:
+    """Return the task of one run, which identifies idioms in the input sentences."""
+    language = run["language"]
+    task = _identification(study, "jam", files.sentences(study, language), paths.PREDICTIONS, run)
+    if not files.shows_neutral(study, run["setting"]):
+        return task
+    neutral = paths.NEUTRAL_CONTEXTS.format(language=language)
+    return task.model_copy(update={"inputs": {**task.inputs, "neutral": neutral}})
+
+
+def neutral_identification(study: Jam, **run: str) -> Identification:
+    """Return the task of the ablation's run, which identifies idioms in neutral variants."""
+    sentences = paths.NEUTRAL_VARIANTS.format(**run)
+    return _identification(study, "jam_neutral", sentences, paths.NEUTRAL_PREDICTIONS, run)
+
+
+def _identification(
+    study: Jam, folder: str, sentences: str, predictions: str, run: dict[str, str]
+) -> Identification:
+    language, model, setting = run["language"], run["model"], run["setting"]
+    inputs = {"sentences": sentences, **paths.prompt_files(study, setting)}
+    if train := files.examples(study, language, setting):
+        inputs["train"] = train
+    return Identification(
+        **_of_model(study, model),
+        inputs=inputs,
+        outputs={"predictions": predictions.format(**run)},
+        recordings=recordings(study, folder).format(**run),
+        setting=setting,
+        seed=int(run["seed"]),
+        parameters=parameters(study, model, setting),
+    )
+
+
+def recordings(study: Jam, folder: str) -> str:
+    """Return the path pattern of the recordings of runs."""
+    # Use one file per run: if a provider accepts no seed, runs with different seeds ask the
+    # same questions but must not share answers.
+    return study.project.recordings(folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl")
+
+
+def _of_model(study: Jam, model: str) -> dict[str, str]:
+    """Return the task fields that describe a model."""
+    return {"model": model, "spec": study.project.language_model(model).execution_spec()}
+
+
+def generation(study: Jam) -> GenerationSettings:
+    """Return the parameters for generating variants."""
+    variants = study.settings.variants
+    return GenerationSettings(
+        count=variants.generated,
+        temperature=variants.temperature,
+        max_tokens=variants.max_tokens,
+        seed=variants.generation_seed,
+    )
+
+
+def _writer(study: Jam) -> str:
+    assert study.settings.variants.model  # required by every task that calls this
+    return study.settings.variants.model
+
+
+def hard_variants(study: Jam, language: str) -> HardVariants:
+    """Return the task that writes the variants of a language."""
+    model = _writer(study)
+    return HardVariants(
+        **_of_model(study, model),
+        inputs={
+            "originals": paths.ORIGINALS.format(language=language),
+            "generate": study.project.here("prompts/jam", GENERATE),
+            "review": study.project.here("prompts/jam", REVIEW),
+        },
+        outputs=with_report(paths.VARIANTS.format(language=language)),
+        recordings=study.project.recordings("jam_variants", language, f"{model}.jsonl"),
+        generation=generation(study),
+        checks=study.settings.variants.checks,
+    )
+
+
+def neutral_variants(study: Jam, **run: str) -> NeutralVariants:
+    """Return the task that writes neutral variants for the hard ones that confused a run."""
+    language, model = run["language"], _writer(study)
+    name = f"{run['model']}-{run['setting']}-{run['seed']}.jsonl"
+    return NeutralVariants(
+        **_of_model(study, model),
+        inputs={
+            "dataset": paths.DATASET.format(language=language),
+            "metrics": paths.METRICS.format(**run),
+            "prompt": study.project.here("prompts/jam", NEUTRAL_PROMPT),
+        },
+        outputs=with_report(paths.NEUTRAL_VARIANTS.format(**run)),
+        recordings=study.project.recordings("jam_neutral", language, model, name),
+        generation=generation(study),
+    )
+
+
+def neutral_contexts(study: Jam, language: str) -> NeutralContexts:
+    """Return the task that writes a neutral variant for each hard variant of a language."""
+    model = _writer(study)
+    return NeutralContexts(
+        **_of_model(study, model),
+        inputs={
+            "dataset": paths.DATASET.format(language=language),
+            "prompt": study.project.here("prompts/jam", NEUTRAL_PROMPT),
+        },
+        outputs=with_report(paths.NEUTRAL_CONTEXTS.format(language=language)),
+        recordings=study.project.recordings("jam_neutral", language, f"{model}.jsonl"),
+        generation=generation(study),
+    )
+
+
+def weights_spec(study: Jam, model: str) -> str:
+    """Return the specification of a model's weights as canonical JSON.
+
+    Raises:
+        UserError: The model has no weights.
+    """
+    entry = study.project.entry(model)
+    if not isinstance(entry, CheckpointEntry):
+        raise UserError(f"{model!r} has no weights", hint="name a causal model")
+    return entry.weights_spec()
 
 
 def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
     """Return the specifications of the tasks that write variants or identify idioms."""
-    llm = files.constraints(study, "llm")
-    found = []
     writes = files.written_languages(study)
     shown = any(
         files.shows_neutral(study, name)
         for name in (*study.settings.prompts, *study.added_settings())
     )
-    written_contexts = shown and bool(study.settings.variants.model)
-    answered = [*(["sentences"] if writes else []), *(["neutral"] if written_contexts else [])]
-    if writes:
-        found.append(
-            LLMTaskSpec(
-                name="jam_generate_variants",
-                task=HardVariants,
-                outputs=questions.with_report(paths.VARIANTS),
-                make=partial(questions.hard_variants, study),
-                runs=[{"language": language} for language in writes],
-                constraints={
-                    "language": alternatives(
-                        name for name in language_names() if files.is_written(study, name)
-                    )
-                },
-            )
-        )
-    found.append(
+    writer = study.settings.variants.model
+    contexts = study.settings.languages if shown and writer else []
+    answered = [*(["sentences"] if writes else []), *(["neutral"] if contexts else [])]
+    return [
+        LLMTaskSpec(
+            name="jam_generate_variants",
+            task=HardVariants,
+            make=partial(hard_variants, study),
+            runs=[{"language": language} for language in writes],
+        ),
         LLMTaskSpec(
             name="prompt_idioms",
             task=Identification,
-            outputs={"predictions": paths.PREDICTIONS},
-            make=partial(questions.identification, study),
+            make=partial(identification, study),
             runs=[run.where for run in study.plan.asked(experiment="")],
-            constraints=llm,
             after_answers=answered,
-        )
-    )
-    if study.settings.variants.model:
-        found.append(
-            LLMTaskSpec(
-                name="jam_neutral_variants",
-                task=NeutralVariants,
-                outputs=questions.with_report(paths.NEUTRAL_VARIANTS),
-                make=partial(questions.neutral_variants, study),
-                runs=[run.where for run in study.plan.select(experiment=NEUTRAL)],
-                constraints=files.constraints(study, "llm", "encoder"),
-                minutes=60,
-                after_answers=("metrics", "dataset") if writes else ("metrics",),
-            )
-        )
-    if written_contexts:
-        found.append(
-            LLMTaskSpec(
-                name="jam_neutral_contexts",
-                task=NeutralContexts,
-                outputs=questions.with_report(paths.NEUTRAL_CONTEXTS),
-                make=partial(questions.neutral_contexts, study),
-                runs=[{"language": language} for language in study.settings.languages],
-                constraints={"language": alternatives(language_names())},
-                minutes=60,
-                after_answers=("dataset",) if writes else (),
-            )
-        )
-    found.append(
+        ),
+        LLMTaskSpec(
+            name="jam_neutral_variants",
+            task=NeutralVariants,
+            make=partial(neutral_variants, study),
+            runs=[run.where for run in study.plan.select(experiment=NEUTRAL)] if writer else [],
+            after_answers=("metrics", "dataset") if writes else ("metrics",),
+        ),
+        LLMTaskSpec(
+            name="jam_neutral_contexts",
+            task=NeutralContexts,
+            make=partial(neutral_contexts, study),
+            runs=[{"language": language} for language in contexts],
+            after_answers=("dataset",) if writes else (),
+        ),
         LLMTaskSpec(
             name="prompt_neutral",
             task=Identification,
-            outputs={"predictions": paths.NEUTRAL_PREDICTIONS},
-            make=partial(questions.neutral_identification, study),
+            make=partial(neutral_identification, study),
             runs=[run.where for run in study.plan.asked(experiment=NEUTRAL)],
-            constraints=llm,
-            minutes=120,
             after_answers=("sentences",),
-        )
-    )
-    return found
+        ),
+    ]

@@ -7,6 +7,7 @@ from pydantic import PositiveInt, model_validator
 from pieline.core.settings import Field, Settings
 
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
+FEW_SHOT: PromptSetting = "few_shot_sc_cotbest"
 Examples = Literal["random", "contrastive"]
 Votes = Literal["majority", "half", "first"]
 Context = Literal["first", "last", "none", "other", "neutral"]

@@ -24,6 +24,7 @@ from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.contexts import arranged_texts
 from pieline.studies.jam.predictions.prompt_examples import Example, choose_examples
 from pieline.studies.jam.predictions.prompt_settings import (
+    FEW_SHOT,
     Arranged,
     FewShot,
     PromptSetting,
@@ -33,7 +34,6 @@ from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.records import JamSentence
 
-FEW_SHOT: PromptSetting = "few_shot_sc_cotbest"
 """Setting with examples and a vote over several answers."""
 
 ANSWER_SCHEMA: dict[str, Any] = {
@@ -240,11 +240,6 @@ def _train_split(path: str, modified: int) -> list[TaggedSentence]:
 
 def _modification_time(path: str) -> int:
     return Path(path).stat().st_mtime_ns if Path(path).exists() else 0
-
-
-def prompt_file(setting: str) -> str:
-    """Return the file name of a setting's template."""
-    return f"{setting.removesuffix('_schema')}.jinja"
 
 
 def is_asked(spec: LLMEntry, setting: str) -> bool:

@@ -17,8 +17,6 @@ from pieline.reporting.printed import read_printed, state
 from pieline.reporting.tables import BESIDE, Group, Row, TableContent, headers
 from pieline.studies.jam import paths
 from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.files import Jam
-from pieline.studies.jam.questions import prompt_files
 from pieline.studies.jam.records import by_original
 from pieline.studies.jam.settings import JamFineTuning
 from pieline.studies.jam.tables.common import code_of, has_results, title_of
@@ -190,12 +188,12 @@ def prompt(inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _prompts(study: Jam) -> DisplayInputs | None:
+def _prompts(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
     settings, setting_of = study.settings, dict[str, str]()
     for setting in chain(settings.settings, *settings.settings_by_model.values()):
-        for kind, file in prompt_files(study, setting).items():
+        for kind, file in paths.prompt_files(study, setting).items():
             setting_of.setdefault(file, setting if kind == "prompt" else "few_shot_example")
     files = {setting: file for file, setting in setting_of.items()}
     given = study.display_inputs().with_files(**files)

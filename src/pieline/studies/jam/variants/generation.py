@@ -31,7 +31,7 @@ from pieline.studies.jam.variants.validation import (
     make_variant,
 )
 
-GENERATE, REVIEW, NEUTRAL = (
+GENERATE, REVIEW, NEUTRAL_PROMPT = (
     "generate_variants.jinja",
     "review_variants.jinja",
     "neutral_variants.jinja",
@@ -282,7 +282,7 @@ def neutral_questions(
     """Return the questions for neutral variants, by id of the confusing variant."""
     originals = {item.id: item for item in sentences if item.is_original}
     chosen = [item for item in sentences if not item.is_original and item.id in confusing]
-    prompt, questions = load_prompt(writing.prompts / NEUTRAL), {}
+    prompt, questions = load_prompt(writing.prompts / NEUTRAL_PROMPT), {}
     for item in chosen:
         original = originals[item.original_id]
         context = added_context(original.sentence, item.sentence)
