@@ -25,7 +25,6 @@ from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetti
 from pieline.studies.jam.predictions.prompting import (
     Identification,
     combine,
-    prompt_file,
     questions_about,
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
@@ -79,7 +78,7 @@ def task(
         model="m",
         spec=model().execution_spec(),
         inputs={
-            "prompt": str(folder / prompt_file(setting)),
+            "prompt": str(folder / f"{setting.removesuffix('_schema')}.jinja"),
             "example": str(folder / "few_shot_example.jinja"),
         },
         outputs={},
