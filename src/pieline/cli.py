@@ -1,8 +1,9 @@
-"""Add models, manage run archives and recorded answers, and query a chat model."""
+"""Add models, manage run archives and recorded answers, query a chat model, follow a table."""
 
 import argparse
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -55,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     _add_recordings(commands)
     _add_runs(commands)
     _add_ask(commands)
+    _add_trace(commands)
     return top
 
 
@@ -453,3 +455,44 @@ def _spending(options: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     command()
+
+
+def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    about = (
+        "Show what makes a table or figure: rules, scripts and functions in their order, the"
+        " measure, and the files behind its first number in a finished run."
+    )
+    trace = commands.add_parser("trace", help="Follow a table through the code.", description=about)
+    trace.set_defaults(run=_trace)
+    trace.add_argument("name", metavar="NAME", help="table or figure, such as jam_drift")
+    trace.add_argument("measure", metavar="MEASURE", nargs="?", default="", help="such as success")
+    trace.add_argument("--directory", default=".", help="folder of the run (default: this folder)")
+    trace.add_argument("--configfile", help="configuration that shows the table")
+
+
+def _trace(options: argparse.Namespace) -> None:
+    from pieline.results import trace
+
+    root = Path.cwd()
+    shown = list(trace.steps_of_display(options.name, root))
+    measures = trace.measures_of(options.name, options.measure, root) if options.measure else []
+    chosen = ["--configfile", options.configfile] if options.configfile else []
+    output = trace.output_of(options.name, shown[0])
+    graph = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", *chosen, "--", output],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if graph.returncode:
+        lines = [line for line in graph.stderr.splitlines() if "rror" in line] or [graph.stderr]
+        raise UserError(lines[-1].strip(), where=output, hint="name a --configfile that shows it")
+    for step in [
+        *trace.steps_of_rules(trace.rules_in_order(graph.stdout), root),
+        *measures,
+        *shown,
+    ]:
+        print(step)
+    numbers = Path(options.directory, "paper_tables/numbers.csv")
+    if files := trace.files_of(numbers, options.name, options.measure):
+        print("\nIn this run:", *files, sep="\n  ")

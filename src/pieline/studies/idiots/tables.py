@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol, get_args
+from itertools import chain
+from typing import Protocol
 
 import pandas as pd
 
@@ -31,15 +32,14 @@ from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import COUNTS, IdiotsManifest, Origin
 from pieline.studies.idiots.inputs import no_data
 from pieline.studies.idiots.metrics.detection import (
+    BY_KIND,
     CONSISTENCY,
     DETECTION,
     DISTRACTORS,
     ERROR_TYPES,
     ERRORS,
     DetectionMetrics,
-    of_kind,
 )
-from pieline.studies.idiots.records import DistractorKind
 
 RUN = ("model", "setting", "seed")
 """Keys of a run."""
@@ -186,8 +186,8 @@ def distractors_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return our numbers of Table 3, in total and by kind of distractor."""
     metrics = load_records(inputs.metrics, DetectionMetrics)
     marked = {kind for item in metrics for kind in item.by_distractor_kind}
-    of_kinds = (of_kind(kind) for kind in get_args(DistractorKind) if kind in marked)
-    return _runs(inputs, [*DISTRACTORS, *(measure for each in of_kinds for measure in each)])
+    of_kinds = (measures for kind, measures in BY_KIND.items() if kind in marked)
+    return _runs(inputs, [*DISTRACTORS, *chain.from_iterable(of_kinds)])
 
 
 def distractors(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:

@@ -183,7 +183,7 @@ ERROR_TYPES = tuple(map(_of_error, get_args(ErrorType)))
 """Errors of section 5.2.1, and the types of wrong idioms."""
 
 
-def of_kind(kind: DistractorKind) -> tuple[Measure[DetectionMetrics], ...]:
+def _of_kind(kind: DistractorKind) -> tuple[Measure[DetectionMetrics], ...]:
     """Return the measures of a kind of distractor."""
 
     def scores(item: DetectionMetrics) -> dict[str, Score]:
@@ -194,6 +194,10 @@ def of_kind(kind: DistractorKind) -> tuple[Measure[DetectionMetrics], ...]:
         _count(f"distractors_{kind}", lambda item: scores(item)["distractor_pie_ratio"].of),
         _fraction(f"specificity_{kind}", lambda item: scores(item)["specificity"]),
     )
+
+
+BY_KIND = {kind: _of_kind(kind) for kind in get_args(DistractorKind)}
+"""Measures of each kind of distractor."""
 
 
 class Fraction(NamedTuple):

@@ -39,8 +39,12 @@ from pieline.studies.jam.tables.common import (
 
 _PANELS = {"zero_shot": "", "few_shot_sc_cotbest": " few shot"}
 """Settings for which the paper states medians, with the ending of their labels."""
-_MEDIANS = {"accuracy": (ACCURACY, "success"), "drift": (DRIFT, "negative_drift")}
-"""Measures of which the paper states medians, with the measure that Table 3 prints."""
+_MEDIANS = {
+    Measure[float]("median_accuracy", lambda ours: ours): (ACCURACY, "success"),
+    Measure[float]("median_drift", lambda ours: ours): (DRIFT, "negative_drift"),
+}
+"""Medians, with the measure of a run and the one that Table 3 prints."""
+_CONFUSING = Measure[int]("confusing_variants", lambda ours: ours, decimals=0)
 _DRAWN = "both are medians of runs that deviate as printed"
 """Assumption under which a median is within sampling range."""
 _JUDGED = (
@@ -74,16 +78,17 @@ def text_numbers(inputs: DisplayInputs) -> pd.DataFrame:
         own = [*deviations(figure3), *none] if counts else []
         numbers.add(
             {"language": language},
-            [Measure[int]("confusing_variants", lambda ours: ours, decimals=0)],
+            [_CONFUSING],
             confusing,
             files=inputs.metrics,
             obstacles=[*own, *obstacles],
             not_run="" if counts else _UNKNOWN,
         )
-        for name, (measure, column) in _MEDIANS.items():
+        for median_of, (measure, column) in _MEDIANS.items():
+            name = median_of.name.removeprefix("median_")
             theirs = _printed_spreads(inputs, printed, column)
             for setting in _PANELS:
-                keys = {"measure": f"median_{name}", "setting": setting, "language": language}
+                keys = {"measure": median_of.name, "setting": setting, "language": language}
                 means = {
                     key: mean_over_seeds(seeds, measure)
                     for key, seeds in panel(runs, setting, reasoning).items()
@@ -102,7 +107,7 @@ def text_numbers(inputs: DisplayInputs) -> pd.DataFrame:
                 ]
                 numbers.add(
                     keys,
-                    [Measure[float](keys["measure"], lambda ours: ours)],
+                    [median_of],
                     median(known) if known else None,
                     files=inputs.metrics,
                     obstacles=[*(unknown if known else ()), *obstacles],

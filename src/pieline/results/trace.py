@@ -1,0 +1,309 @@
+"""Follow a table through the code: its rules, what their scripts call, and its files in a run."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pieline.core.errors import UserError, nearest
+from pieline.core.measures import Measure
+from pieline.core.records import load_record
+from pieline.core.sidecars import Sidecar, sidecar_of
+from pieline.reporting.numbers import Number, read_numbers
+
+NOT_SHOWN = "pieline.core."
+"""Modules whose functions read, write and check files for all jobs."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A place in the code.
+
+    Attributes:
+        name: Name of the rule, script, function or measure.
+        place: `file:line` relative to the project.
+        text: First sentence of its docstring.
+        level: Depth: 0 for a rule, 1 for what it runs.
+    """
+
+    name: str
+    place: str
+    text: str
+    level: int
+
+    def __str__(self) -> str:
+        line = f"{'  ' * self.level}{self.name}  {self.place}"
+        return f"{line}\n{'  ' * self.level}    {self.text}" if self.text else line
+
+
+def rules_in_order(mermaid: str) -> list[str]:
+    """Return the rules of Snakemake's graph (`--rulegraph mermaid-js`) in running order."""
+    names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", mermaid, flags=re.MULTILINE))
+    graph: dict[str, set[str]] = {name: set() for name in sorted(names.values())}
+    for one, other in re.findall(r"^\s*(id\d+) --> (id\d+)$", mermaid, flags=re.MULTILINE):
+        graph[names[other]].add(names[one])
+    return list(TopologicalSorter(graph).static_order())
+
+
+def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
+    """Yield each rule and the functions that its script calls.
+
+    Args:
+        rules: Names of rules.
+        root: The project's folder.
+    """
+    blocks = _rule_blocks(root)
+    for rule in rules:
+        place, block = blocks[rule]
+        yield Step(rule, place, _first_sentence(_docstring(block)), 0)
+        script = re.search(r'"\.\./(scripts/\w+\.py)"', block)
+        if not script:
+            continue
+        yield Step(script[1], f"{script[1]}:1", _first_sentence(_module(root / script[1])), 1)
+        yield from _called(root / script[1], root)
+        if asked := re.search(r'LLM_TASKS\["(\w+)"\]', block):
+            yield from _task(asked[1], root)
+
+
+def _rule_blocks(root: Path) -> dict[str, tuple[str, str]]:
+    """Return place and text of each rule; a rule that `use`s another one has the other's text."""
+    blocks: dict[str, tuple[str, str]] = {}
+    uses: dict[str, tuple[str, str]] = {}
+    for file in sorted((root / "rules").glob("*.smk")):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        starts = [
+            (number, found)
+            for number, line in enumerate(lines)
+            if (found := re.match(r"\s*(?:rule|checkpoint) (\w+):|use rule (\w+) as (\w+)", line))
+        ]
+        ends = [*(number for number, _ in starts), len(lines)][1:]
+        for (number, found), end in zip(starts, ends, strict=True):
+            place = f"rules/{file.name}:{number + 1}"
+            if found[1]:
+                blocks[found[1]] = place, "\n".join(lines[number:end])
+            else:
+                uses[found[3]] = place, found[2]
+    return blocks | {name: (place, blocks[other][1]) for name, (place, other) in uses.items()}
+
+
+def _docstring(block: str) -> str:
+    found = re.search(r'"""(.*?)"""', block, flags=re.DOTALL)
+    return found[1] if found else ""
+
+
+def _first_sentence(text: str | ast.AST) -> str:
+    """Return the first sentence of a docstring, or of that of a module, class or function."""
+    if isinstance(text, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        text = ast.get_docstring(text) or ""
+    words = " ".join(str(text).split())
+    return re.split(r"(?<=\.) ", words, maxsplit=1)[0]
+
+
+@cache
+def _module(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _imported(tree: ast.Module) -> dict[str, tuple[str, str]]:
+    """Return module and original name of each name that is imported from this library."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("pieline.")
+        for alias in node.names
+    }
+
+
+def _called(file: Path, root: Path, part: ast.AST | None = None) -> Iterator[Step]:
+    """Yield the library's functions that a file, or a part of it, calls, in its order."""
+    tree = _module(file)
+    imported = _imported(tree)
+    calls = [node for node in ast.walk(part or tree) if isinstance(node, ast.Call)]
+    seen = set()
+    for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        module, original = imported.get(name, ("", ""))
+        if name in seen or not module or module.startswith(NOT_SHOWN):
+            continue
+        seen.add(name)
+        if found := _definition(module, original, root):
+            yield found
+
+
+def _name(file: Path, root: Path) -> str:
+    return ".".join(file.relative_to(root / "src").with_suffix("").parts)
+
+
+def _file(module: str, root: Path) -> Path:
+    place = root / "src" / Path(*module.split("."))
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+
+
+def _definition(module: str, name: str, root: Path, level: int = 2) -> Step | None:
+    """Return where a module defines a function; None for a class or another value."""
+    file = _file(module, root)
+    for node in _module(file).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            place = f"{file.relative_to(root)}:{node.lineno}"
+            return Step(name, place, _first_sentence(node), level)
+    return None
+
+
+def _task(name: str, root: Path) -> Iterator[Step]:
+    """Yield the class of a kind of questions, and what its methods call."""
+    for file in sorted((root / "src/pieline/studies").glob("*/tasks.py")):
+        tree = _module(file)
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "LLMTaskSpec"):
+                continue
+            given = {word.arg: word.value for word in node.keywords}
+            values = [*node.args, *given.values()]
+            if not any(isinstance(each, ast.Constant) and each.value == name for each in values):
+                continue
+            task = given.get("task") or node.args[1]
+            module, original = _imported(tree)[ast.unparse(task)]
+            yield from _class(module, original, root)
+
+
+def _class(module: str, name: str, root: Path) -> Iterator[Step]:
+    file = _file(module, root)
+    for node in _module(file).body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            place = f"{file.relative_to(root)}:{node.lineno}"
+            yield Step(name, place, _first_sentence(node), 2)
+            yield from _called(file, root, node)
+
+
+def steps_of_display(name: str, root: Path) -> Iterator[Step]:
+    """Yield where a table or figure is declared, and the functions that make it.
+
+    Raises:
+        UserError: There is no such table or figure.
+    """
+    names: set[str] = set()
+    for file in sorted((root / "src/pieline").rglob("*.py")):
+        if not {"studies", "beyond"} & set(file.parts):
+            continue
+        tree = _module(file)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            kind, first = getattr(node.func, "id", ""), node.args[0]
+            if kind not in ("Table", "Figure") or not isinstance(first, ast.Constant):
+                continue
+            names.add(str(first.value))
+            if first.value == name:
+                place = f"{file.relative_to(root)}:{node.lineno}"
+                yield Step(f"{kind.lower()} {name}", place, ast.literal_eval(node.args[2]), 0)
+                yield from _makers(node, file, root)
+                return
+    raise UserError("no such table or figure", where=name, hint=nearest(name, names))
+
+
+def output_of(name: str, display: Step) -> str:
+    """Return the file that Snakemake makes for a display."""
+    folder = "figures/" if display.name.startswith("figure") else ""
+    return f"paper_tables/{folder}{name}.{'pdf' if folder else 'tex'}"
+
+
+def _makers(declared: ast.Call, file: Path, root: Path) -> Iterator[Step]:
+    """Yield the functions that select a display's numbers and that make it."""
+    given = {word.arg: word.value for word in declared.keywords}
+    fields = ("name", "place", "caption", "make", "inputs", "numbers")
+    given |= dict(zip(fields, declared.args, strict=False))
+    module = _name(file, root)
+    imported = _imported(_module(file))
+    for field in ("inputs", "numbers", "make"):
+        for node in ast.walk(given.get(field, ast.Constant(None))):
+            if isinstance(node, ast.Name):
+                found = _definition(*imported.get(node.id, (module, node.id)), root, level=1)
+                if found:
+                    yield found
+
+
+def measures_of(display: str, name: str, root: Path) -> list[Step]:
+    """Return where the measures of a name that a display may show are declared.
+
+    Raises:
+        UserError: The modules behind the display declare none.
+    """
+    file = root / next(steps_of_display(display, root)).place.partition(":")[0]
+    import_module(_name(file, root))
+    found, names = [], set()
+    for module in sorted(key for key in sys.modules if key.startswith("pieline.")):
+        place = _file(module, root)
+        for variable, line in _assigned(place).items():
+            measures = list(_measures(getattr(sys.modules[module], variable, None)))
+            names |= {measure.name for measure in measures}
+            if any(measure.name == name for measure in measures):
+                where = f"{place.relative_to(root)}:{line}"
+                found.append(Step(f"measure {name}", where, f"in {variable}", 0))
+    if not found:
+        raise UserError("no such measure", where=name, hint=nearest(name, names))
+    return found
+
+
+def _assigned(file: Path) -> dict[str, int]:
+    """Return the lines of a module's own variables."""
+    lines: dict[str, int] = {}
+    for node in _module(file).body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        for target in targets:
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            lines |= {name.id: name.lineno for name in names if isinstance(name, ast.Name)}
+    return lines
+
+
+def _measures(value: object) -> Iterator[Measure[Any]]:
+    """Yield the measures in a value and in the containers in it."""
+    if isinstance(value, Measure):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _measures([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _measures(each)
+
+
+def files_of(numbers: Path, table: str, measure: str) -> list[str]:
+    """Return the files behind the first number of a table in a finished run, that number first.
+
+    Args:
+        numbers: The run's frame of numbers (`paper_tables/numbers.csv`).
+        table: Name of the table.
+        measure: Name of the measure; empty for any.
+    """
+    if not numbers.exists():
+        return []
+    shown = [
+        number
+        for number in read_numbers(numbers)
+        if table in number.tables and number.files and measure in ("", number.measure)
+    ]
+    if not shown:
+        return []
+    folder = numbers.parent.parent
+    lines, waiting, seen = [_described(shown[0])], list(shown[0].files), set()
+    while waiting:
+        path = waiting.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        lines.append(path)
+        if Path(sidecar_of(folder / path)).exists():
+            made = load_record(sidecar_of(folder / path), Sidecar)
+            waiting += [*made.made_from, *made.recordings]
+    return lines
+
+
+def _described(number: Number) -> str:
+    keys = (number.model, number.setting, number.query_mode, number.language, number.measure)
+    return f"{' '.join(filter(None, keys))} = {number.ours}"
