@@ -6,14 +6,13 @@ from pieline.core.files import write_json
 from pieline.core.jobs import job
 from pieline.core.upstream import load_upstream
 from pieline.reporting.numbers import read_numbers
-from pieline.results.numbers import summarize
 from pieline.results.provenance import (
     RunDescription,
     describe_raw_files,
     load_licenses,
     make_provenance,
 )
-from pieline.results.run_results import RunResults, scores_of_others
+from pieline.results.run_results import RunResults
 
 with job(snakemake):
     run = RunDescription.model_validate_json(snakemake.params.run)
@@ -38,8 +37,3 @@ with job(snakemake):
         ],
     )
     write_json(snakemake.output[0], provenance.model_dump(mode="json"))
-    # This is a run's last job, so that its terminal ends with these lines.
-    if data == "sample":
-        print("sample data: compared with no printed number")
-    else:
-        print("\n".join([summarize(numbers), *scores_of_others(results, numbers)]))

@@ -104,8 +104,14 @@ class Study(ABC, Generic[S]):
     displays: ClassVar[tuple[Display, ...]] = ()
     """Tables and then figures that the study can show, in the paper's order."""
 
-    main_table: ClassVar[str] = ""
-    """Name of the table with the main scores of every model."""
+    main_tables: ClassVar[tuple[str, ...]] = ()
+    """Names of the tables with the main scores of every model."""
+
+    main_measures: ClassVar[tuple[str, ...]] = ()
+    """Names of the main scores, the most important one first."""
+
+    reference_models: ClassVar[tuple[str, ...]] = ()
+    """Models with which a run's models are compared; differences are to the first."""
 
     def __init__(self, settings: S, project: Project, *, chosen: bool = True) -> None:
         self.settings = settings

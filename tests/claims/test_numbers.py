@@ -34,7 +34,6 @@ from pieline.results.numbers import (
     summarize,
 )
 from pieline.results.run_report import RunReport
-from pieline.results.run_results import RunResults, ShownStudy, scores_of_others
 
 METRICS = "results/metrics/jam/english/gpt/zero_shot/seed-42.json"
 MODELS = {"gpt": "GPT-4o mini"}
@@ -304,34 +303,3 @@ def test_the_options_of_a_run_name_no_place_outside_the_project(
     ]
     monkeypatch.chdir(elsewhere)
     assert run_options(project, [], {}) == ["--directory", "FOLDER"]
-
-
-def test_a_run_ends_with_the_scores_of_models_without_a_printed_row() -> None:
-    def scored(ours: float | None, table: str = "idiolink_zero_shot", **keys: str) -> Number:
-        known = {"model": "mine", "query_mode": "sentence", "measure": "r_precision", "what": ""}
-        known |= dict.fromkeys(("setting", "language", "scope", "seed"), "")
-        return our_number(ours, decimals=2, tables=(table,), **known | keys)
-
-    run = RunResults(
-        studies=(
-            ShownStudy(name="jam", paper="ID10M-JAM", main_table="jam_drift"),
-            ShownStudy(name="idiolink", paper="IdioLink", main_table="idiolink_zero_shot"),
-        ),
-        others={"mine": "Mine", "unused": "Unused"},
-    )
-    numbers = [
-        scored(41.0),
-        scored(52.0, measure="ndcg_at_10"),
-        scored(43.0, query_mode="instruction_span", seed="42"),
-        scored(44.0, query_mode="instruction_sentence"),
-        scored(7.0, measure="answers_unreadable"),
-        scored(1.0, model="sbert"),
-        scored(2.0, table="idiolink_pairs"),
-        scored(None, query_mode="span"),
-    ]
-    assert scores_of_others(run, numbers) == [
-        "Mine, in paper_tables/idiolink_zero_shot.csv:",
-        "  sentence mode: R-Precision 41.00, nDCG@10 52.00",
-        "  instruction + span mode, seed 42: R-Precision 43.00",
-        "  instruction + sentence mode: R-Precision 44.00",
-    ]

@@ -16,6 +16,15 @@ def test_the_output_is_short(default_run: Path) -> None:
     assert "rule idiolink_metrics:\n    input: " in "".join(map(Path.read_text, logs))
 
 
+def test_the_output_ends_with_the_scores_and_the_page(default_run: Path) -> None:
+    shown = (default_run.parent / "stderr.txt").read_text(encoding="utf-8").splitlines()
+    *_, totals, page = [line for line in shown if not line.startswith(("Complete", "Elapsed"))]
+    assert totals == "sample data: compared with no printed number"
+    assert page == f"Open {default_run / 'paper_tables/index.html'}"
+    scores = next(line for line in shown if line.startswith("  BM25 "))
+    assert scores in shown[-40:]
+
+
 def test_second_call_does_nothing(default_run: Path) -> None:
     # Without a lock, which would be part of other tests' copies of this folder.
     result = succeed(default_run, "--cores", "2", "--nolock", "all")

@@ -336,10 +336,10 @@ def run_in_words(number: Number) -> str:
     """Return the run of a number without its model, in words."""
     mode = number.query_mode.replace("_", " + ")
     parts = (
-        _word(number.setting),
+        word(number.setting),
         f"{mode} mode" if mode else "",
-        _word(number.language),
-        _word(number.scope),
+        word(number.language),
+        word(number.scope),
         f"seed {number.seed}" if number.seed else "",
     )
     return ", ".join(filter(None, parts))
@@ -347,9 +347,10 @@ def run_in_words(number: Number) -> str:
 
 def measure_in_words(number: Number) -> str:
     """Return the measure of a number in words."""
-    words = _word(number.measure.removesuffix(DEVIATION))
+    words = word(number.measure.removesuffix(DEVIATION))
     return f"deviation of {words}" if number.measure.endswith(DEVIATION) else words
 
 
-def _word(value: str) -> str:
+def word(value: str) -> str:
+    """Return the value of a key in words."""
     return _WORDS.get(value, value.replace("_", " "))

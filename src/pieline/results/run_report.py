@@ -19,12 +19,14 @@ from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
 from pieline.project import own_data_name, raw_name
 from pieline.reporting.displays import Display, Table
 from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.numbers import read_numbers
 from pieline.reporting.published import load_catalogue
-from pieline.results.numbers import REAL_DATA, Requirements
+from pieline.results.numbers import REAL_DATA, Requirements, summarize
 from pieline.results.provenance import RunDescription, code_state
 from pieline.results.run_files import raw_files
 from pieline.results.run_models import needs, other_models, shown_labels, used_models
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
+from pieline.results.scores import describe_scores
 from pieline.reuse import notes
 from pieline.study import Items, Study
 
@@ -67,7 +69,9 @@ class RunReport:
                         },
                         tables=tuple(map(shown_display, study.tables())),
                         figures=tuple(map(shown_display, study.figures())),
-                        main_table=study.main_table,
+                        main_tables=study.main_tables,
+                        main_measures=study.main_measures,
+                        reference_models=study.reference_models,
                     )
                     for study in self.studies
                 ),
@@ -210,6 +214,18 @@ class RunReport:
         folder = self.config.page.beside
         path = Path(folder or "", "paper_tables", "numbers.csv")
         return [str(path)] if folder and path.exists() else []
+
+    def closing_lines(self, width: int) -> list[str]:
+        """Return what a finished run prints: its scores, its totals and the path of its page.
+
+        Args:
+            width: Width of the terminal.
+        """
+        numbers = read_numbers("paper_tables/numbers.csv")
+        is_sample = self.config.data == "sample"
+        totals = "sample data: compared with no printed number" if is_sample else summarize(numbers)
+        scores = describe_scores(self.results, numbers, width)
+        return [scores, totals, f"Open {Path('paper_tables/index.html').absolute()}"]
 
     def left_out(self) -> list[str]:
         """Return lines that list the runs taken from archives, and the runs left out and why."""

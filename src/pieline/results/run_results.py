@@ -1,13 +1,11 @@
 """What a run shows: its studies, tables and figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from pieline.core.records import Frozen
 from pieline.reporting.displays import Display
-from pieline.reporting.numbers import Number
-from pieline.results.numbers import measure_in_words, run_in_words
 
 
 class Shown(Frozen):
@@ -37,7 +35,9 @@ class ShownStudy(Frozen):
             file; empty if the study has no items.
         recordings: Paths of recordings, by path of the predictions made from them.
         tables, figures: Displays in the paper's order.
-        main_table: Name of the table with the main scores of every model.
+        main_tables: Names of the tables with the main scores of every model.
+        main_measures: Names of the main scores.
+        reference_models: Models with which a run's models are compared.
     """
 
     name: str
@@ -46,7 +46,9 @@ class ShownStudy(Frozen):
     recordings: Mapping[str, str] = {}
     tables: tuple[Shown, ...] = ()
     figures: tuple[Shown, ...] = ()
-    main_table: str = ""
+    main_tables: tuple[str, ...] = ()
+    main_measures: tuple[str, ...] = ()
+    reference_models: tuple[str, ...] = ()
 
     @property
     def displays(self) -> tuple[Shown, ...]:
@@ -95,21 +97,3 @@ class RunResults(Frozen):
     def item_classes(self) -> list[str]:
         """Return the item classes, which also read the files behind metric files."""
         return [study.items for study in self.studies if study.items]
-
-
-def scores_of_others(results: RunResults, numbers: Sequence[Number]) -> list[str]:
-    """Return lines with the main scores of the run's models of which the papers have no row."""
-    lines = []
-    for name, label in results.others.items():
-        for study in results.studies:
-            scores: dict[str, list[str]] = {}
-            for number in numbers:
-                is_main = study.main_table in number.tables and number.model == name
-                # How answers were read has its own columns in the table.
-                if is_main and number.shown and not number.measure.startswith("answers_"):
-                    score = f"{measure_in_words(number)} {number.shown}"
-                    scores.setdefault(run_in_words(number), []).append(score)
-            if scores:
-                lines.append(f"{label}, in paper_tables/{study.main_table}.csv:")
-            lines += [f"  {run}: {', '.join(each)}" for run, each in scores.items()]
-    return lines

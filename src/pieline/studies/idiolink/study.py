@@ -60,7 +60,9 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         finetuning_figure.FINETUNING_FIGURE,
         by_pie_figure.BY_PIE_FIGURE,
     )
-    main_table = zero_shot.ZERO_SHOT_TABLE.name
+    main_tables = ("idiolink_zero_shot", "idiolink_bm25", "idiolink_finetuned")
+    main_measures = tuple(zero_shot.METRICS)
+    reference_models = ("sbert", "bm25")
 
     check = checks.check
     check_own_data = checks.check_own_data

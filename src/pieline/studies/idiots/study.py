@@ -23,7 +23,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
         tables.PROMPT_TABLE,
         figures.RECALL_SPECIFICITY,
     )
-    main_table = tables.DETECTION_TABLE.name
+    main_tables = (tables.DETECTION_TABLE.name,)
+    main_measures = ("balanced_accuracy", "recall", "specificity", "answers_unreadable")
 
     check = checks.check
     configured_runs = runs.configured_runs

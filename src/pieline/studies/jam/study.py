@@ -54,7 +54,8 @@ class JamStudy(Jam):
         figures.ALL_VS_MIXED,
         attention_figure.ATTENTION_FIGURE,
     )
-    main_table = results.DRIFT_TABLE.name
+    main_tables = (results.DRIFT_TABLE.name,)
+    main_measures = ("success", "negative_drift", "unreadable")
 
     check = checks.check
     check_own_data = checks.check_own_data
