@@ -228,8 +228,17 @@ CONDITIONS = dict(
 
 
 def conditions_of(metrics):
-    """Return a function for a param: the conditions of a metric file, given its path pattern."""
-    return lambda wildcards: CONDITIONS[metrics](**wildcards).canonical()
+    """Return a function for a param: the conditions of a metric file, given its path pattern.
+
+    The plan has those that archives state; the patterns also match files that are not configured.
+    """
+
+    def param(wildcards):
+        path = metrics.format(**wildcards)
+        planned = filter(None, (study.plan.conditions(path) for study in STUDIES))
+        return (next(planned, None) or CONDITIONS[metrics](**wildcards)).canonical()
+
+    return param
 
 
 def asks_again(wildcards):

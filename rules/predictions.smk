@@ -316,7 +316,7 @@ rule take_idiolink_run:
 
 for extraction in (
     *run_files.archive_extractions(STUDIES),
-    *idiolink_files.archived_datasets(IDIOLINK).values(),
+    *idiolink_files.archived_datasets(IDIOLINK),
 ):
 
     rule:
@@ -325,7 +325,6 @@ for extraction in (
             extraction.rule
         input:
             archive=ancient(extraction.archive),
-            upstream=PROJECT.upstream,
         output:
             extraction.outputs,
         log:

@@ -32,7 +32,6 @@ LAYERS = [
     "results",
     "planned",
     "resources",
-    "audit",
 ]
 """From bottom to top; programs (cli, schemas) are above all layers."""
 STAGES = ["raw", "originals", "variants", "datasets", "training", "predictions", "metrics"]

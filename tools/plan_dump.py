@@ -18,7 +18,6 @@ from pieline.config import layered, load_config, load_studies
 from pieline.core.errors import UserError
 from pieline.core.yamls import merge, read_yaml
 from pieline.models.registry import load_registry
-from pieline.reuse import archive_of
 from pieline.study import Study
 
 ROOT = Path(__file__).parents[1]
@@ -42,14 +41,11 @@ def dump(study: Study[Any]) -> dict[str, Any]:
                 if (conditions := plan.conditions(path))
                 else None,
                 "behind": list(plan[path].behind) if path in plan and not plan[path].lacks else [],
-                "archive": (archive_of(plan[path]) if path in plan else None) or None,
+                "archive": archive.name
+                if path in plan and (archive := plan[path].archive)
+                else None,
             }
             for path in metrics
-        },
-        "not taken": {
-            run.metrics: list(run.offer.differences)
-            for run in runs
-            if run.offer and not run.archived
         },
         "tasks": {
             task.recordings: json.loads(task.model_dump_json())

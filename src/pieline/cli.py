@@ -159,18 +159,9 @@ def _export_runs(options: argparse.Namespace) -> None:
 
 
 def _verify_runs(options: argparse.Namespace) -> None:
-    from pieline.archives.manifest import read_archive
-    from pieline.audit.archives import defects
+    from pieline.archives.extraction import check_archive
 
-    if problems := defects(options.archive):
-        print("\n".join(problems), file=sys.stderr)
-        raise UserError(
-            pluralize(len(problems), "defect"),
-            where=options.archive,
-            hint="do not use this archive",
-        )
-    runs = read_archive(options.archive).runs
-    print(f"{options.archive}: {pluralize(len(runs), 'run')} verified")
+    print(f"{options.archive}: {pluralize(check_archive(options.archive), 'run')} verified")
 
 
 def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:

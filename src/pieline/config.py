@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import PositiveInt, ValidationError, create_model
 
 from pieline import studies
-from pieline.archives.matching import RemoteArchive, load_archives
+from pieline.archives.reading import RemoteArchive, load_archives
 from pieline.beyond.extended import Extended
 from pieline.beyond.idiolink.study import ExtendedIdiolink
 from pieline.beyond.idiots.study import ExtendedIdiots
@@ -96,7 +96,8 @@ class Config(Settings):
         affects="predictions",
         deviates=False,
         description="Archives of runs (`pieline runs export`), as files or URLs with their SHA-256."
-        " Archived runs that match the configuration are used instead of running them again.",
+        " The configured runs that an archive contains are taken from it; what it states otherwise"
+        " than the configuration is a deviation.",
     )
     limit: PositiveInt | None = Field(
         default=None,

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
-from pieline.archives.manifest import below_project
-from pieline.archives.matching import Offer, offer
+from pieline.archives.manifest import Archive
+from pieline.archives.reading import stated_conditions
 from pieline.core.conditions import Conditions
+from pieline.core.settings import Settings, declared_settings, effect_of
 from pieline.project import Project
 
 
@@ -25,13 +27,10 @@ class Run:
         conditions: What determines its numbers, and the deviations from the paper.
         recordings: Path of the answers behind its predictions; empty if it asks no model.
         behind: Predictions and datasets behind its metric file, for the results page.
-        uses: Whether it reads certain files, by path, if its conditions do not state that.
-        job: Name of the job that makes it together with other runs; empty if it makes only this.
         experiment: Name of the side experiment to which it belongs, or empty.
         unsupported: Why no answers could make it; empty if answers can, or if it needs none.
         lacks: Why it cannot be made; empty if it can.
-        offer: Archived run that differs least from it, if any.
-        archived: Whether its predictions are taken from the archive of this offer.
+        archive: Archive from which its predictions are taken, if any.
     """
 
     study: str
@@ -44,13 +43,10 @@ class Run:
     conditions: Conditions
     recordings: str = ""
     behind: tuple[str, ...] = ()
-    uses: Mapping[str, bool] = field(default_factory=dict)
-    job: str = ""
     experiment: str = ""
     unsupported: str = ""
     lacks: str = ""
-    offer: Offer | None = None
-    archived: bool = False
+    archive: Archive | None = None
 
     @property
     def base(self) -> str:
@@ -104,12 +100,18 @@ class Plan:
         return [
             run
             for run in self.select(kind="llm", **values)
-            if not run.archived and not run.unsupported
+            if not run.archive and not run.unsupported
         ]
 
     def made(self, **values: str | Collection[str]) -> list[Run]:
-        """Return the runs with these values that can be computed or reused."""
+        """Return the runs with these values that can be computed or read from an archive."""
         return [run for run in self.select(**values) if not run.lacks]
+
+    def archived_models(self) -> set[str]:
+        """Return the models whose runs all come from archives, so that no weights are needed."""
+        return {run.base for run in self if run.archive} - {
+            run.base for run in self if not run.archive
+        }
 
     def metrics(self, **values: str | Collection[str]) -> list[str]:
         """Return the metric files of the runs that `made` returns."""
@@ -123,36 +125,46 @@ class Plan:
 def make_plan(
     runs: Iterable[Run],
     project: Project,
-    lacks: Callable[[Sequence[Run], Collection[str]], Mapping[str, str]],
+    settings: type[Settings],
+    lacks: Callable[[Sequence[Run]], Mapping[str, str]],
 ) -> Plan:
-    """Return the plan of these runs, after looking them up in the archives.
+    """Return the plan of these runs, with the conditions that archives state for their own.
 
     Args:
         runs: Configured runs.
-        project: Archives and digests.
-        lacks: Function that returns why runs cannot be made, by metric file. Its arguments are the
-            runs, and the metric files of those that an archive contains.
+        project: Models and digests.
+        settings: Class of the study's settings.
+        lacks: Function that returns why runs cannot be made, by metric file.
     """
-    offered = [replace(run, offer=_offer(run, project)) for run in runs]
-    # A job that makes several runs is replaced by an archive only if it contains all of them.
-    computed = {run.job for run in offered if run.job and not _is_equal(run)}
-    archived = {run.metrics for run in offered if _is_equal(run) and run.job not in computed}
-    reasons = lacks(offered, archived)
+    planned = [_with_stated(run, project, settings) if run.archive else run for run in runs]
+    reasons = lacks(planned)
     return Plan(
         tuple(
-            replace(run, lacks=reason, archived=run.metrics in archived and not reason)
-            for run in offered
-            for reason in [reasons.get(run.metrics, "")]
+            replace(run, lacks=reasons[run.metrics], archive=None)
+            if reasons.get(run.metrics)
+            else run
+            for run in planned
         )
     )
 
 
-def _offer(run: Run, project: Project) -> Offer | None:
-    if not project.archives:
-        return None
-    uses = {below_project(name): is_read for name, is_read in run.uses.items()}
-    return offer(run.metrics, run.conditions.canonical(), project.archives, project.digest, uses)
-
-
-def _is_equal(run: Run) -> bool:
-    return run.offer is not None and not run.offer.differences
+def _with_stated(run: Run, project: Project, settings: type[Settings]) -> Run:
+    """Return an archived run with the conditions that its archive states."""
+    assert run.archive
+    fields = dict(declared_settings(settings))
+    fields |= type(project.entry(run.base)).model_fields
+    # The names in conditions do not contain those of sections.
+    defaults: dict[str, list[Any]] = {"data": [None], "limit": [None]}
+    for name, each in fields.items():
+        default = each.get_default(call_default_factory=True)
+        defaults.setdefault(name.rpartition(".")[2], []).append(default)
+    conditions = stated_conditions(
+        run.archive.runs[run.metrics],
+        run.conditions,
+        scoring={
+            name.rpartition(".")[2] for name, each in fields.items() if effect_of(each) == "scoring"
+        },
+        defaults=defaults,
+        digest=project.digest,
+    )
+    return replace(run, conditions=conditions)

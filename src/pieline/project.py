@@ -58,7 +58,7 @@ class Project:
         mirror: Folder with the released files, if set.
         root: Project folder, relative to the working directory.
         own_data: Folder with the user's own data, if used.
-        archives: Archives whose runs are reused if they match the configuration.
+        archives: Archives from which the runs that they contain are taken.
         limit: Number of originals, sentences or queries to use; None for all.
     """
 
@@ -87,6 +87,11 @@ class Project:
         label = f"{self.own_label[0].upper()}{self.own_label[1:]}." if self.own_data else ""
         first = f"At most the first {self.limit} originals, sentences or queries."
         return " ".join(filter(None, (label, first if self.limit else "")))
+
+    def archive_with(self, *metrics: str) -> Archive | None:
+        """Return the first archive that contains the runs of all these metric files, if any."""
+        whole = (one for one in self.archives if all(path in one.runs for path in metrics))
+        return next(whole, None)
 
     @property
     def upstream(self) -> str:

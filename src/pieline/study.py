@@ -27,7 +27,6 @@ from pieline.project import EXTERNAL, Project, raw_name
 from pieline.reporting.displays import Display, Figure, Table
 from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
-from pieline.reuse import archive_of, archived_models
 
 S = TypeVar("S", bound=Settings)
 
@@ -121,13 +120,9 @@ class Study(ABC, Generic[S]):
             for place, names, accepted in named_models(settings):
                 self.check_models(names, accepted, where=f"{where}.{place}")
             self.check(where)
-            self.check_archives(where)
 
     def check(self, where: str) -> None:
         """Raise a `UserError` for invalid settings; the names of models are already checked."""
-
-    def check_archives(self, where: str) -> None:
-        """Raise a `UserError` if runs that must come from an archive do not."""
 
     @cached_property
     def shown(self) -> dict[Display, DisplayInputs]:
@@ -181,15 +176,15 @@ class Study(ABC, Generic[S]):
         """Return all configured runs, without what `make_plan` adds to them."""
         return ()
 
-    def lacks(self, runs: Sequence[Run], archived: Collection[str]) -> Mapping[str, str]:
-        """Return why runs cannot be made, by metric file; `archived` are those in an archive.
+    def lacks(self, runs: Sequence[Run]) -> Mapping[str, str]:
+        """Return why runs cannot be made, by metric file.
 
         By default, these are the runs whose models cannot answer.
         """
         reasons = {
             run.metrics: run.unsupported or self.project.unanswered(run.model, run.recordings)
             for run in runs
-            if run.kind == "llm" and run.metrics not in archived
+            if run.kind == "llm" and not run.archive
         }
         return {path: reason for path, reason in reasons.items() if reason}
 
@@ -210,12 +205,12 @@ class Study(ABC, Generic[S]):
     @cached_property
     def plan(self) -> Plan:
         """Runs of the configuration, and its other metric files."""
-        plan = make_plan(self.configured_runs(), self.project, self.lacks)
+        plan = make_plan(self.configured_runs(), self.project, self.Settings, self.lacks)
         return replace(plan, others=self.other_metrics(plan))
 
     def archived_models(self) -> set[str]:
         """Return the models whose runs all come from archives, so that no weights are needed."""
-        return archived_models(self.plan)
+        return self.plan.archived_models()
 
     def items(self) -> Items | None:
         """Return the specification of the items, or None if the study does not export them."""
@@ -275,7 +270,7 @@ class Study(ABC, Generic[S]):
         """Return where a run's predictions come from; empty if this run computes them."""
         if run.kind == "predictions":
             return EXTERNAL
-        return f"archive {archive}" if (archive := archive_of(run)) else ""
+        return f"archive {run.archive.name}" if run.archive else ""
 
     def display_inputs(
         self,

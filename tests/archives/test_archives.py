@@ -1,26 +1,30 @@
-"""Archives of runs: export, verification, extraction and matching with a configuration."""
+"""Archives of runs: export, checks, extraction, and the conditions that they state."""
 
 import json
 import random
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import ROOT
 
 from pieline.archives.export import compared, export_runs
+from pieline.archives.extraction import check_archive, extract
 from pieline.archives.manifest import (
     MANIFEST,
     Archive,
+    ArchivedDataset,
     ArchivedRun,
     Manifest,
     member_sidecar,
     read_archive,
 )
-from pieline.archives.matching import RemoteArchive, load_archives, offer
-from pieline.audit.archives import defects, extract
+from pieline.archives.reading import RemoteArchive, load_archives
+from pieline.beyond.extended import Extended
+from pieline.beyond.idiolink.study import ExtendedIdiolink
+from pieline.beyond.settings import BeyondIdiolink
 from pieline.cli import command
 from pieline.config import layered, load_config, load_studies
 from pieline.core.conditions import Conditions
@@ -28,21 +32,25 @@ from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, sha256_of, write_json, write_text
 from pieline.core.measures import Measure
 from pieline.core.packing import pack, unpack
+from pieline.core.settings import declared_settings, effect_of
 from pieline.core.sidecars import Digests, check_made, sidecar_of, write_sidecar
-from pieline.core.upstream import UpstreamFile
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import read_answers, record
 from pieline.models.registry import load_registry
+from pieline.plan import Run
 from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.numbers import numbers_for
 from pieline.reporting.ours import OurNumbers
 from pieline.reuse import extractions
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
+from pieline.studies.idiolink.files import archived_datasets
+from pieline.studies.idiolink.inputs import has_texts
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.predictions.runs import write_run
 from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.study import Study
 
@@ -134,6 +142,7 @@ def test_an_archive_has_equal_bytes_and_every_file_of_its_runs(folder: Path) -> 
     assert [run.metrics for run in manifest.runs] == [RANKED, ANSWERED]
     ranked, answered = manifest.runs
     assert ranked.files == (RUN, TUNING, member_sidecar(RUN), member_sidecar(TUNING))
+    assert ranked.made == [RUN, TUNING]
     assert set(ranked.raw) == {RAW, INDEXES}
     assert set(answered.raw) == {"prompts/idiots/detect.jinja"}
     assert answered.recordings == "recordings/idiots/talker/zero_shot/seed-1.jsonl"
@@ -141,7 +150,7 @@ def test_an_archive_has_equal_bytes_and_every_file_of_its_runs(folder: Path) -> 
         f"{DATASET}/meanings.jsonl",
         f"{DATASET}/manifest.json",
     )
-    assert defects("one.tar.zst") == []
+    assert check_archive("one.tar.zst") == 2
     unpack("one.tar.zst", "unpacked", allowed=lambda _: True)
     texts = b"".join(path.read_bytes() for path in Path("unpacked").rglob("*") if path.is_file())
     assert b"She broke the ice" not in texts
@@ -176,7 +185,7 @@ def test_predictions_and_answers_are_restored(
     for run in archive.manifest.runs:
         files = {name: archive.manifest.files[name] for name in run.files}
         recordings = {run.recordings: "recordings/mine.jsonl"} if run.recordings else {}
-        for path, evidence in extract(archive.path, files, recordings, {}).items():
+        for path, evidence in extract(archive.path, files, recordings).items():
             write_json(sidecar_of(path), evidence.model_dump(mode="json"))
     assert {path: Path(path).read_bytes() for path in was} == was
     assert read_answers("recordings/mine.jsonl")[QUESTION.key].text == "Yes."
@@ -203,10 +212,10 @@ def test_conflicting_answers_are_rejected(folder: Path) -> None:
     record("recordings/other.jsonl", [(QUESTION, Answer(key=QUESTION.key, text="No."))])
     member = read_archive("a.tar.zst").runs[ANSWERED].recordings
     with pytest.raises(UserError, match="has other answers to 1 question"):
-        extract("a.tar.zst", {}, {member: "recordings/other.jsonl"}, {})
+        extract("a.tar.zst", {}, {member: "recordings/other.jsonl"})
     assert [*read_answers("recordings/other.jsonl")] == [QUESTION.key]
     with pytest.raises(UserError, match="was changed during the run"):
-        extract("a.tar.zst", {"results/predictions/x.jsonl": "0"}, {}, {})
+        extract("a.tar.zst", {"results/predictions/x.jsonl": "0"}, {})
 
 
 def test_random_changes_are_rejected(folder: Path, tmp_path: Path) -> None:
@@ -234,103 +243,32 @@ def test_random_changes_are_rejected(folder: Path, tmp_path: Path) -> None:
             content[chance.randrange(len(content))] ^= 1 << chance.randrange(7)
             repacked(source, altered, {name: bytes(content)}, signed=False)
         try:
-            if altered.read_bytes() != packed and not defects(altered):
+            if altered.read_bytes() != packed:
+                check_archive(altered)
                 accepted.append(number)
         except UserError:
             pass
     assert accepted == []
 
 
-def forged(change: Callable[[dict[str, Any], dict[str, bytes]], object]) -> list[str]:
-    """Return the defects of an archive that was changed and then signed again."""
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "src/x.py", "results/predictions/.x"])
+def test_a_signed_archive_has_only_safe_paths(folder: Path, name: str) -> None:
     export_runs("a.tar.zst")
-    names = unpack("a.tar.zst", "unpacked", allowed=lambda _: True)
-    content = {name: Path("unpacked", name).read_bytes() for name in names}
-    fields = json.loads(content[MANIFEST])
-    change(fields, content)
-    content[MANIFEST] = json.dumps(fields).encode()
-    repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), content, signed=True)
-    try:
-        return defects("b.tar.zst")
-    except UserError as error:
-        return [str(error)]
+    repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), {name: b"x"}, signed=True)
+    with pytest.raises(UserError, match="is not allowed"):
+        extract("b.tar.zst", {}, {})
 
 
-def add(path: str) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
-    """Return a change that adds a file with a matching sidecar to the first run."""
-
-    def change(fields: dict[str, Any], content: dict[str, bytes]) -> None:
-        content[path] = b"{}\n"
-        evidence = {"path": member_sidecar(path), "files": {path: sha256_of(b"{}\n")}}
-        content[member_sidecar(path)] = json.dumps(evidence | {"made_from": {}}).encode()
-        fields["runs"][0]["files"] += [path, member_sidecar(path)]
-
-    return change
-
-
-def put(name: str, content: bytes) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
-    """Return a change that replaces or adds a file."""
-    return lambda _, members: members.update({name: content})
-
-
-def without_answers(fields: dict[str, Any], content: dict[str, bytes]) -> None:
-    run = fields["runs"][1]
-    del content[run["recordings"]]
-    run["recordings"] = ""
-    run["conditions"]["weights"] = {"kind": "llm"}
-    evidence = json.loads(content[member_sidecar(PREDICTIONS)])
-    content[member_sidecar(PREDICTIONS)] = json.dumps(evidence | {"answers": {}}).encode()
-
-
-def no_json(fields: dict[str, Any], content: dict[str, bytes]) -> None:
-    content[PREDICTIONS] = b"[\n"
-    evidence = json.loads(content[member_sidecar(PREDICTIONS)])
-    evidence["files"] = {PREDICTIONS: sha256_of(b"[\n")}
-    content[member_sidecar(PREDICTIONS)] = json.dumps(evidence).encode()
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (put(PREDICTIONS, b'{"id":"s2"}\n'), "does not match its sidecar"),
-        (put(RUN, b"no run"), "does not match its sidecar"),
-        (put(f"{DATASET}/meanings.jsonl", b""), "unknown id"),
-        (put("recordings/idiots/talker/zero_shot/seed-1.jsonl", b""), "0 recorded answers"),
-        (put("results/predictions/idiots/more.jsonl", b"{}"), "belongs to no run"),
-        (put("../x.jsonl", b"x"), "is not allowed"),
-        (put("/etc/x", b"x"), "is not allowed"),
-        (put("src/x.py", b"x"), "is not allowed"),
-        (put("results/predictions/.x", b"x"), "is not allowed"),
-        (add(f"{DATASET}/documents.jsonl"), "does not belong to it"),
-        (add(RUN.replace("bm25", "other")), "does not belong to it"),
-        (add(TUNING.replace("bm25", "other")), "does not belong to it"),
-        (lambda fields, _: fields["runs"].append(fields["runs"][0]), "twice"),
-        (lambda fields, _: fields["runs"][0].update(files=[]), "belong to another run"),
-        (
-            lambda fields, _: fields["runs"][1].update(raw={}),
-            "differs from the one in the manifest",
-        ),
-        (without_answers, "lists no recorded answers"),
-        (no_json, "Invalid JSON"),
-        (
-            lambda _, content: content.update(
-                {
-                    f"{DATASET}/manifest.json": content[f"{DATASET}/manifest.json"].replace(
-                        b"full", b"lit_idiom"
-                    )
-                }
-            ),
-            "contains the dataset test-lit_idiom",
-        ),
-    ],
-)
-def test_a_signed_archive_must_be_consistent(
-    folder: Path, change: Callable[[dict[str, Any], dict[str, bytes]], object], problem: str
-) -> None:
-    problems = forged(change)
-    assert any(problem in line for line in problems), problems
-    with pytest.raises(UserError):
-        extract("b.tar.zst", read_archive("a.tar.zst").manifest.files, {}, {})
+def test_an_extracted_file_must_match_its_sidecar(folder: Path) -> None:
+    export_runs("a.tar.zst")
+    changed = {PREDICTIONS: b'{"id":"s2"}\n'}
+    repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), changed, signed=True)
+    files = read_archive("b.tar.zst").manifest.files
+    names = (PREDICTIONS, member_sidecar(PREDICTIONS))
+    for path, sidecar in extract("b.tar.zst", {name: files[name] for name in names}, {}).items():
+        write_json(sidecar_of(path), sidecar.model_dump(mode="json"))
+    with pytest.raises(UserError, match="was changed after it was written"):
+        check_made([PREDICTIONS])
 
 
 def test_an_extracted_run_is_not_exported_without_its_origin(folder: Path) -> None:
@@ -340,100 +278,232 @@ def test_an_extracted_run_is_not_exported_without_its_origin(folder: Path) -> No
         export_runs("a.tar.zst")
 
 
-class TestOffer:
-    """Tests that a configuration uses only runs with everything equal that affects predictions."""
+def idiolink(archives: tuple[Archive, ...] = (), **section: Any) -> Study[Any]:
+    """Create the study with BM25 and SBERT on the sample."""
+    fields = {"models": ["bm25", "sbert"], "compositions": ["full"], **section}
+    return study("idiolink", archives, **fields)
 
-    @pytest.fixture
-    def archive(self, folder: Path) -> Archive:
-        export_runs("a.tar.zst")
-        return read_archive("a.tar.zst")
 
-    def differences(
-        self,
-        archive: Archive,
-        asked: Conditions = CONDITIONS,
-        digest: str = "",
-    ) -> tuple[str, ...]:
-        digests = {RAW: digest}
-        best = offer(RANKED, asked.canonical(), [archive], lambda name: digests.get(name, ""))
-        assert best
-        return best.differences
+def study(name: str, archives: tuple[Archive, ...] = (), **section: Any) -> Study[Any]:
+    """Create a study with these archives."""
+    settings = {"studies": [name], name: section}
+    config = load_config(layered(settings, ROOT / "config/sample.yaml"))
+    made = load_studies(config, load_registry(ROOT / "models.yaml"), ROOT)[name]
+    return type(made)(
+        made.settings,
+        replace(made.project, archives=archives),
+        *([made.beyond] if isinstance(made, Extended) else []),
+    )
 
-    def test_equal_runs_match_with_any_scoring_settings(self, archive: Archive) -> None:
-        settings = {"top_k": 3, "bootstrap_resamples": 2000, "permutations": 5}
-        other = CONDITIONS.model_copy(update={"settings": settings})
-        assert self.differences(archive) == self.differences(archive, other) == ()
 
-    def test_each_difference_is_listed(self, archive: Archive) -> None:
-        changed = CONDITIONS.model_copy(update={"weights": {"kind": "bm25", "k1": 1.2}})
-        assert self.differences(archive, changed) == ("weight k1 1.2, archive 0.9",)
-        deeper = CONDITIONS.model_copy(update={"settings": {"top_k": 100, "prompts": {"a": "1"}}})
-        assert self.differences(archive, deeper) == (
-            'setting prompts {"a": "1"}, archive null',
-            "setting top_k 100, archive 3",
+def archive_of(made: Study[Any], runs: list[Run] | None = None, **changes: Any) -> Archive:
+    """Return an archive, without content, of the runs of a study; `changes` are of each run."""
+    raw = "results/raw/idiolink/test/queries.json"
+    stated = {raw: made.project.digest(raw) or ""}
+    archived = []
+    for run in made.plan if runs is None else runs:
+        files = [run.predictions, *([TUNING] if run.kind == "bm25" else [])]
+        fields = {"metrics": run.metrics, "conditions": run.conditions, "raw": stated}
+        archived.append(ArchivedRun(**fields | {"files": tuple(files)} | changes))
+    names = {name for run in archived for name in run.made}
+    digests = dict.fromkeys([*names, *map(member_sidecar, names)], "0")
+    return Archive(
+        "a.tar.zst", Manifest(code=None, machine="", runs=tuple(archived), files=digests)
+    )
+
+
+def restated(made: Study[Any], part: str, **values: Any) -> Archive:
+    """Return an archive of a study's runs that states other settings or weights; None: absent."""
+    runs = []
+    for run in made.plan:
+        stated = {**getattr(run.conditions, part), **values}
+        kept = {name: value for name, value in stated.items() if value is not None}
+        conditions = run.conditions.model_copy(update={part: kept})
+        runs.append(replace(run, conditions=conditions))
+    return archive_of(made, runs)
+
+
+def read_from(archive: Archive, **section: Any) -> Conditions:
+    """Return the conditions of SBERT's first run in an archive, and check that it is used."""
+    run = idiolink((archive,), **{"finetuning": {"models": []}, **section}).plan[SBERT]
+    assert run.archive is archive
+    return run.conditions
+
+
+SBERT = "results/metrics/idiolink/test/sbert/sentence/seed-0.json"
+
+
+class TestStatedConditions:
+    """Tests that deviations of archived runs follow from what their archive states."""
+
+    def test_an_archive_of_the_same_runs_has_no_further_deviation(self) -> None:
+        made = idiolink()
+        for run in idiolink((archive_of(made),)).plan:
+            assert run.archive
+            assert run.conditions == made.plan[run.metrics].conditions
+
+    @pytest.mark.parametrize(
+        ("part", "values", "deviation"),
+        [
+            ("settings", {"top_k": 50}, "top k 50, this configuration 100"),
+            ("settings", {"limit": 5}, "limit 5, this configuration null"),
+            ("settings", {"data": "mine"}, "data mine, this configuration null"),
+            ("settings", {"inputs": "released"}, "inputs released, this configuration paper"),
+            ("weights", {"dtype": "float16"}, "dtype float16, this configuration float32"),
+            ("weights", {"kind": None}, "kind null, this configuration embedder"),
+        ],
+    )
+    def test_what_is_stated_otherwise_is_a_deviation(
+        self, part: str, values: dict[str, Any], deviation: str
+    ) -> None:
+        conditions = read_from(restated(idiolink(), part, **values))
+        assert conditions.deviations == (deviation,)
+        named = {name: value for name, value in values.items() if value is not None}
+        assert named.items() <= getattr(conditions, part).items()
+
+    def test_a_deviation_of_the_configuration_is_not_one_of_the_archive(self) -> None:
+        assert read_from(archive_of(idiolink()), top_k=50).deviations == (
+            "top k 100, this configuration 50",
         )
-        (line,) = self.differences(archive, digest="f" * 64)
-        assert line.startswith(f"{RAW}: SHA-256 ffffffffffff, archive ")
 
-    def test_files_used_by_only_one_run(self, archive: Archive) -> None:
-        asked = CONDITIONS.canonical()
-        best = offer(RANKED, asked, [archive], lambda _: "", {RAW: False, "own.tsv": True})
-        gone = offer(RANKED, asked, [archive], lambda name: None if name == RAW else "")
-        assert best
-        assert gone
-        assert best.differences == (
-            "own.tsv: used here only",
-            f"{RAW}: used in the archive only",
+    def test_a_setting_at_its_default_may_be_younger_than_the_archive(self) -> None:
+        older = restated(idiolink(), "settings", top_k=None)
+        assert read_from(older).deviations == ()
+        assert read_from(older, top_k=50).deviations == ("top k null, this configuration 50",)
+        assert read_from(restated(idiolink(), "weights", pool_prefixes=None)).deviations == ()
+
+    def test_of_a_setting_that_is_gone_the_stated_deviation_counts(self) -> None:
+        older = restated(idiolink(), "settings", old_option=3)
+        assert read_from(older).deviations == ()
+        runs = [
+            replace(run, conditions=run.conditions.model_copy(update={"deviations": (line, "x")}))
+            for line in ("old option 3, the paper 2",)
+            for run in idiolink().plan
+        ]
+        stated = archive_of(idiolink(), runs).runs[SBERT].conditions
+        settings = {**stated.settings, "old_option": 3}
+        both = stated.model_copy(update={"settings": settings})
+        archive = archive_of(idiolink(), conditions=both)
+        assert read_from(archive).deviations == ("old option 3, the paper 2",)
+
+    def test_other_or_unstated_data_is_a_deviation(self) -> None:
+        assert read_from(archive_of(idiolink(), raw={RAW: "0" * 64})).deviations == (
+            f"made from another {RAW}",
         )
-        assert gone.differences == (f"{RAW}: no such file here",)
+        assert read_from(archive_of(idiolink(), raw={"own.tsv": "0" * 64})).deviations == (
+            "made from own.tsv, which is not here",
+        )
+        assert read_from(archive_of(idiolink(), raw={})).deviations == (
+            "the archive does not state the data",
+        )
 
-    def test_a_run_missing_in_all_archives(self, archive: Archive) -> None:
-        assert offer("results/metrics/x.json", CONDITIONS.canonical(), [archive], str) is None
+    @pytest.mark.parametrize(
+        ("name", "section"),
+        [
+            ("jam", {"models": ["minilm-tagger"], "confusion_votes": "strict_majority"}),
+            ("idiots", {}),
+            ("idiolink", {"compositions": ["full"]}),
+        ],
+    )
+    def test_runs_are_scored_with_the_settings_of_this_configuration(
+        self, name: str, section: dict[str, Any]
+    ) -> None:
+        """Every setting that affects scoring, whether the archive states it or not."""
+        made = study(name, **section)
+        declared = dict(declared_settings(made.Settings))
+        scoring = [each for each, field in declared.items() if effect_of(field) == "scoring"]
+        assert scoring
+        settings = {each.rpartition(".")[2]: "stated" for each in scoring}
+        stated = restated(made, "settings", **settings)
+        unstated = restated(made, "settings", **dict.fromkeys(settings))
+        for archive in (stated, unstated):
+            for run in study(name, (archive,), **section).plan:
+                ours = made.plan[run.metrics].conditions
+                assert bool(run.archive) != bool(run.lacks)
+                assert run.conditions.settings == ours.settings
+                data = run.conditions.deviations[len(ours.deviations) :]
+                assert all(line.startswith("made from ") for line in data)
 
 
-def idiolink(archives: tuple[Archive, ...], **section: Any) -> Study[Any]:
-    """Create the study with BM25 on the sample."""
-    root = Path(__file__).parents[2]
-    settings = {"idiolink": {"models": ["bm25"], "compositions": ["full"], **section}}
-    config = load_config(layered(settings, root / "config/sample.yaml"))
-    project = load_studies(config, load_registry(root / "models.yaml"), root)["idiolink"].project
-    return IdiolinkStudy(config.section("idiolink"), replace(project, archives=archives))
+def test_fine_tuned_runs_of_several_seeds_and_modes_are_read(tmp_path: Path) -> None:
+    tuning = {"models": ["sbert"], "losses": ["released"], "seeds": [42, 43, 44]}
+    tuning |= {"train_modes": ["sentence", "instruction_sentence", "span", "instruction_span"]}
+    made = idiolink(finetuning=tuning)
+    tuned = [run for run in made.plan if run.model != run.base]
+    assert len(tuned) == (2 + 2 + 1 + 1) * 3
+    archive = archive_of(made, tuned)
+    plan = idiolink((archive,), finetuning=tuning).plan
+    assert [run.metrics for run in plan if run.archive] == [run.metrics for run in tuned]
+    found = extractions(plan)
+    assert len(found) == 4
+    assert [len(each.outputs) for each in found] == [6, 6, 3, 3]
+    deviating = archive_of(made, tuned, conditions=tuned[0].conditions)
+    other = idiolink((deviating,), finetuning=tuning).plan[tuned[-1].metrics].conditions
+    assert "train mode sentence, this configuration instruction_span" in other.deviations
 
 
-def test_a_file_in_two_archives_is_extracted_once(folder: Path) -> None:
-    none = {"finetuning": {"models": []}}
-    paths = (RANKED, RANKED.replace("/sentence/", "/span/"))
-    asked = idiolink((), **none).plan[RANKED].conditions
-    files = [path.replace("metrics", "predictions").replace("json", "run.gz") for path in paths]
-    archives = []
-    for number, path in enumerate(paths):
-        # Both archives also contain the ranking of the other one.
-        its = (files[number], files[1 - number], TUNING)
-        run = ArchivedRun(metrics=path, conditions=asked, raw={}, files=its)
-        manifest = Manifest(code=None, machine="", runs=(run,), files=dict.fromkeys(its, "0"))
-        archives.append(Archive(f"{number}/a{'-_'[number]}1.tar.zst", manifest))
-    found = extractions(idiolink(tuple(archives), **none).plan)
-    assert [sorted(extraction.files) for extraction in found] == [
-        [files[0], TUNING],
-        [files[1]],
+def test_rankings_of_a_model_are_read_from_one_archive_in_all_query_modes() -> None:
+    made = idiolink(finetuning={"models": []})
+    sbert = made.plan.select(model="sbert")
+    some = idiolink((archive_of(made, sbert[:2]),), finetuning={"models": []})
+    assert not any(run.archive for run in some.plan.select(model="sbert"))
+    assert some.plan.archived_models() == set()
+    every = idiolink((archive_of(made, sbert),), finetuning={"models": []})
+    assert all(run.archive for run in every.plan.select(model="sbert", seed="0"))
+    left = idiolink((archive_of(made),), finetuning={"models": []}, leave_out={"sbert": "slow"})
+    assert {run.base for run in left.plan if run.archive} == {"bm25"}
+
+
+def test_a_file_in_two_archives_is_extracted_once() -> None:
+    made = idiolink(finetuning={"models": []})
+    archives = tuple(
+        replace(archive_of(made, made.plan.select(model=model)), path=f"{model}/a{mark}1.tar.zst")
+        for model, mark in (("bm25", "-"), ("sbert", "_"))
+    )
+    found = extractions(idiolink(archives, finetuning={"models": []}).plan)
+    assert [sorted(each.outputs) for each in found] == [
+        sorted([*(run.predictions for run in made.plan.select(model="bm25")), TUNING]),
+        sorted(run.predictions for run in made.plan.select(model="sbert")),
     ]
-    assert len({extraction.rule for extraction in found}) == 2
-    assert idiolink(tuple(archives), **none).archived_models() == {"bm25"}
-    left = idiolink(tuple(archives), **none, models=["bm25", "sbert"], leave_out={"sbert": "slow"})
-    assert {run.metrics for run in left.plan if run.archived} == {*paths}
-    per_index = none | {"compositions": ["full", "lit_idiom"]}
-    ablation = tuple(renamed(archive, "/test/", "/test-lit_idiom/") for archive in archives)
-    one_tuning = idiolink(ablation, **per_index, bm25={"tuning": "sentence"})
-    assert len(one_tuning.plan.select(archived=[True])) == 2
-    assert extractions(idiolink(ablation, **per_index).plan) == []
-    constructed = none | {"dataset": "constructed", "construction": {"enabled": True}}
-    assert extractions(idiolink(tuple(archives), **constructed).plan) == []
+    assert len({each.rule for each in found}) == 2
 
 
-def renamed(archive: Archive, old: str, new: str) -> Archive:
-    """Return the archive with runs at other paths."""
-    text = archive.manifest.model_dump_json().replace(old, new)
-    return Archive(archive.path, Manifest.model_validate_json(text))
+class TestTexts:
+    """Tests that texts are downloaded only if an archive does not make them unnecessary."""
+
+    def without(self, digest: str, **section: Any) -> Study[Any]:
+        made = idiolink(finetuning={"models": []})
+        archive = archive_of(made)
+        folder = "results/datasets/idiolink/test"
+        scored = tuple(f"{folder}/{name}" for name in ("meanings.jsonl", "manifest.json"))
+        dataset = ArchivedDataset(raw={RAW: digest}, files=scored)
+        files = {**archive.manifest.files, **dict.fromkeys(scored, "0")}
+        manifest = archive.manifest.model_copy(
+            update={"datasets": {folder: dataset}, "files": files}
+        )
+        project = replace(
+            made.project, data="released", archives=(replace(archive, manifest=manifest),)
+        )
+        fields = {"models": ["bm25", "sbert"], "compositions": ["full"], **section}
+        return IdiolinkStudy(IdiolinkSettings.model_validate(fields), project)
+
+    def test_rankings_and_data_of_archives_suffice(self) -> None:
+        listed = idiolink().project.public_files["idiolink/test/queries.json"].sha256
+        assert listed
+        made = self.without(listed)
+        assert not has_texts(made)
+        assert made.raw_files() == []
+        assert [each.rule for each in archived_datasets(made)] == ["take_idiolink_test"]
+        assert "idiolink_dataset" not in {table.name for table in made.tables()}
+        with pytest.raises(UserError, match=r"beyond\.idiolink\.shortcuts: .* come from archives"):
+            ExtendedIdiolink(made.settings, made.project, BeyondIdiolink(shortcuts=True))
+
+    def test_other_data_or_another_model_needs_texts(self) -> None:
+        listed = idiolink().project.public_files["idiolink/test/queries.json"].sha256
+        assert listed
+        assert has_texts(self.without("0" * 64))
+        assert has_texts(self.without(listed, models=["bm25", "sbert", "contriever"]))
+        assert archived_datasets(self.without("0" * 64)) == []
 
 
 @pytest.mark.parametrize("url", ["http://[x/a", "https://host/", "https://host/..", "http://h/a b"])
@@ -447,7 +517,7 @@ def test_the_query_of_a_url_is_not_part_of_the_name(
 ) -> None:
     export_runs("a.tar.zst")
     monkeypatch.setattr(
-        "pieline.archives.matching.download", lambda _, place, name: write_copy("a.tar.zst", place)
+        "pieline.archives.reading.download", lambda _, place, name: write_copy("a.tar.zst", place)
     )
     remote = RemoteArchive(url="https://host/files/runs.tar.zst?download=1", sha256="0" * 64)
     assert [archive.name for archive in load_archives([remote], Path())] == ["runs"]
@@ -456,18 +526,6 @@ def test_the_query_of_a_url_is_not_part_of_the_name(
 def write_copy(source: str, target: Path) -> None:
     target.parent.mkdir(parents=True)
     shutil.copyfile(source, target)
-
-
-def test_released_must_match_the_digests(folder: Path) -> None:
-    manifest = export_runs("a.tar.zst")
-    dataset = manifest.datasets[DATASET]
-    files = {name: manifest.files[name] for name in dataset.files}
-    names = {path.removeprefix("results/raw/"): digest for path, digest in dataset.raw.items()}
-    right = {name: UpstreamFile(url=None, sha256=digest) for name, digest in names.items()}
-    assert extract("a.tar.zst", files, {}, right) == {}
-    wrong = right | {"idiolink/test/queries.json": UpstreamFile(url=None, sha256="0" * 64)}
-    with pytest.raises(UserError, match="but its raw files' digests disagree"):
-        extract("a.tar.zst", files, {}, wrong)
 
 
 def test_numbers_state_the_archive_of_their_predictions() -> None:

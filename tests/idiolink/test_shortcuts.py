@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from run_script import run_script
 from scipy.stats import pearsonr, rankdata
-from support import ROOT
 from table_files import table_rows
 
 from pieline.beyond.idiolink import figure as figures
@@ -22,14 +21,8 @@ from pieline.beyond.idiolink.metrics import (
     partial_correlation,
     shortcuts,
 )
-from pieline.beyond.idiolink.study import ExtendedIdiolink
 from pieline.beyond.idiolink.tables import OVERLAP_TABLE, SHORTCUTS_TABLE
-from pieline.beyond.settings import BeyondIdiolink
-from pieline.core.errors import UserError
 from pieline.core.sidecars import write_sidecar
-from pieline.llm.settings import LLMSettings
-from pieline.models.registry import load_registry
-from pieline.project import Project
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.tables import make_table
@@ -39,7 +32,6 @@ from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.paths import dataset as dataset_paths
 from pieline.studies.idiolink.predictions.runs import rank, write_run
 from pieline.studies.idiolink.records import Document, Query
-from pieline.studies.idiolink.settings import IdiolinkSettings
 
 
 def text(kind: Any, name: str, pie: str, usage: str, words: Sequence[str], span: str) -> Any:
@@ -178,13 +170,6 @@ class TestRankersByRule:
         overlap = measured(data, lambda *_: 0.0).overlap["idiomatic"]
         assert set(overlap) == {"idiomatic", "sense", ALL}
         assert 0 < overlap["sense"]["recall"] < 0.1
-
-
-def test_without_texts_the_error_states_the_reason() -> None:
-    run = Project(load_registry(ROOT / "models.yaml"), LLMSettings(), "sample", root=ROOT)
-    settings = IdiolinkSettings.model_validate({"dataset": "archived"})
-    with pytest.raises(UserError, match=r"beyond\.idiolink\.shortcuts: .* dataset is 'archived'"):
-        ExtendedIdiolink(settings, run, BeyondIdiolink(shortcuts=True))
 
 
 def test_script_tables_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

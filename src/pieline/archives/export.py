@@ -7,6 +7,7 @@ from csv import DictReader
 from pathlib import Path
 
 from pieline.archives.manifest import (
+    DATASETS,
     MANIFEST,
     METRICS,
     PREDICTIONS,
@@ -34,7 +35,6 @@ from pieline.llm.recordings import raw_lines
 
 _NOT_COMPARED = ("data/upstream.yaml", "results/")
 """Path prefixes of inputs that do not affect predictions (raw files are an exception)."""
-_SCORED = "results/datasets/idiolink/"
 
 
 class Chains:
@@ -147,9 +147,8 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
         return None
     known = Digests()
     check_made([metrics], known)
-    files = [predictions, *_sibling_rankings(predictions)]
-    files += [path for path in sidecar.made_from if path.startswith(PREDICTIONS)]
-    files = list(dict.fromkeys(files))
+    others = (path for path in sidecar.made_from if path.startswith(PREDICTIONS))
+    files = list(dict.fromkeys([predictions, *others]))
     for path in files:
         check_made([path], known)
         members |= {path: Path(path).read_bytes(), member_sidecar(path): _sidecar_member(path)}
@@ -194,19 +193,6 @@ def _sidecar_member(path: str) -> bytes:
     ).encode()
 
 
-def _sibling_rankings(predictions: str) -> list[str]:
-    """Return the existing rankings of a model in all query modes; empty for other predictions.
-
-    All of these are exported, since Snakemake detects changed settings only if it knows all outputs
-    of a job.
-    """
-    path = Path(predictions)
-    if not path.name.endswith(".run.gz"):
-        return []
-    rankings = map(str, sorted(path.parent.parent.glob(f"*/{path.name}")))
-    return [path for path in rankings if Path(sidecar_of(path)).exists()]
-
-
 def _add_answers(predictions: str, sidecar: Sidecar, members: dict[str, bytes]) -> str:
     """Add the recorded answers behind predictions as a member, and return its name.
 
@@ -238,7 +224,7 @@ def _datasets(
         for run in runs
         if (sidecar := chains.sidecar(run.metrics))
         for path in sidecar.made_from
-        if path.startswith(_SCORED) and path.endswith("/meanings.jsonl")
+        if path.startswith(DATASETS) and path.endswith("/meanings.jsonl")
     }
     for folder in sorted(folders):
         files = (f"{folder}/meanings.jsonl", f"{folder}/manifest.json")

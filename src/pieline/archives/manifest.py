@@ -20,6 +20,7 @@ SIDECAR = ".evidence.json"
 """Ending of the sidecars in archives."""
 PREDICTIONS = "results/predictions/"
 METRICS = "results/metrics/"
+DATASETS = "results/datasets/idiolink/"
 
 
 def is_sidecar(name: str) -> bool:
@@ -50,7 +51,7 @@ class ArchivedRun(Record):
         metrics: Metric file of the predictions, which also identifies the run.
         conditions: Conditions stated in the metric file.
         raw: SHA-256 of inputs that no job made (corpora, prompts, human labels), by path.
-        files: Members to extract to their paths, the predictions first.
+        files: Members to extract to their paths, the predictions first, and their sidecars.
         recordings: Member with the recorded answers behind the predictions; empty if there is none.
         training: Members with the logs of the training runs behind the predictions.
         packages: Versions of the packages that computed the predictions and their inputs.
@@ -70,6 +71,15 @@ class ArchivedRun(Record):
     def predictions(self) -> str:
         """Path of the predictions, the same in the archive and in the folder of a run."""
         return self.files[0]
+
+    @property
+    def made(self) -> list[str]:
+        """The predictions, and the tuned parameters behind a ranking by BM25.
+
+        Earlier versions also listed the rankings in other query modes.
+        """
+        others = (name for name in self.files[1:] if name.endswith("/tuning.json"))
+        return [self.predictions, *others]
 
 
 class ArchivedDataset(Record):
@@ -144,43 +154,19 @@ def read_archive(path: str | Path) -> Archive:
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
     """Yield inconsistencies that would affect planning, without reading other members."""
-    seen: set[str] = set()
     for run in manifest.runs:
-        if run.metrics in seen:
-            yield f"contains {run.metrics} twice"
-        seen.add(run.metrics)
         stem = run.metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
         its = run.metrics.startswith(METRICS) and run.files
         if not its or member_sidecar(run.predictions) != f"{stem}{SIDECAR}":
             yield f"{run.metrics}: its predictions belong to another run"
             return
-        data = [name for name in run.files if not is_sidecar(name)]
-        belong = [name for name in data if _belongs_to(name, run.predictions)]
-        for name in run.files:
-            if name not in (*belong, *map(member_sidecar, belong)):
-                yield f"{run.metrics}: {name} does not belong to it"
-        for name in (*run.files, *run.training, *filter(None, [run.recordings])):
+        for name in (*run.made, *map(member_sidecar, run.made), *filter(None, [run.recordings])):
             if name not in manifest.files:
                 yield f"{run.metrics}: {name} is not in the archive"
+            elif not name.startswith((PREDICTIONS, "recordings/")):
+                yield f"{run.metrics}: {name} is no prediction"
     for where, dataset in manifest.datasets.items():
         if dataset.files != (f"{where}/meanings.jsonl", f"{where}/manifest.json"):
             yield f"{where}: lists files of another dataset"
         elif not {*dataset.files} <= manifest.files.keys():
             yield f"{where}: {dataset.files[0]} or its manifest is not in the archive"
-
-
-def _belongs_to(name: str, predictions: str) -> bool:
-    """Return whether a file belongs to a run.
-
-    The files of a run are its predictions and, for IdioLink, rankings by the same model in other
-    query modes and the model's tuning files.
-    """
-    path, own = Path(member_sidecar(name)), Path(member_sidecar(predictions))
-    if path == own:
-        return True
-    if not own.match("results/predictions/idiolink/*/*/*/*") or len(path.parts) != len(own.parts):
-        return False
-    index, model, mode, file = path.parts[3:]
-    if (path.parts[:3], model) != (own.parts[:3], own.parts[4]) or {"..", "."} & {index, mode}:
-        return False
-    return file == f"tuning{SIDECAR}" or (index, file) == (own.parts[3], own.name)

@@ -15,10 +15,11 @@ from pieline.models.registry import load_registry
 
 Specs = Mapping[str, Sequence[Mapping[str, Any]]]
 """Execution specs of the shipped entries, by the model's name in the paper."""
-_CHANGE_NO_NUMBER = {
+CHANGE_NO_NUMBER = {
     *("accepts", "api_base", "api_base_env", "api_key_env", "batch_size", "max_output_tokens"),
     *("prices", "threads"),
 }
+"""Fields of execution specs that do not change results."""
 
 
 def load_reference(path: str | Path) -> Specs:
@@ -57,7 +58,7 @@ def _shown(value: object) -> str:
 
 def _spec(entry: ModelEntry) -> dict[str, Any]:
     spec = json.loads(entry.execution_spec())
-    return {name: value for name, value in spec.items() if name not in _CHANGE_NO_NUMBER}
+    return {name: value for name, value in spec.items() if name not in CHANGE_NO_NUMBER}
 
 
 def main() -> None:

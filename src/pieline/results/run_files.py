@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
-from pieline.archives.matching import Extraction
+from pieline.archives.extraction import Extraction
 from pieline.project import Project
 from pieline.reuse import extractions
 from pieline.study import Study

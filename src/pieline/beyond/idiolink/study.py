@@ -9,7 +9,7 @@ from pieline.beyond.settings import BeyondIdiolink
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.plan import Plan
-from pieline.studies.idiolink import files, runs
+from pieline.studies.idiolink import inputs, runs
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 
@@ -24,15 +24,15 @@ class ExtendedIdiolink(Extended[IdiolinkSettings, BeyondIdiolink], IdiolinkStudy
         figure.SHORTCUTS_FIGURE,
     )
 
-    def check_archives(self, where: str) -> None:
-        """Raise a `UserError` if a run without texts needs texts or files not in the archives."""
-        if self.beyond.shortcuts and not files.has_texts(self):
+    def check(self, where: str) -> None:
+        """Raise a `UserError` for invalid settings, or if word overlap needs texts and has none."""
+        super().check(where)
+        if self.beyond.shortcuts and not inputs.has_texts(self):
             raise UserError(
-                "word overlap needs texts, but dataset is 'archived'",
+                "word overlap needs texts, but all rankings come from archives",
                 where="config.yaml: beyond.idiolink.shortcuts",
-                hint="set shortcuts: false, or idiolink.dataset: released_format",
+                hint="set shortcuts: false, or mirror to a folder with the public files",
             )
-        super().check_archives(where)
 
     def other_metrics(self, plan: Plan) -> dict[str, Conditions]:
         """Return the conditions of metric files that do not belong to one run, by path."""

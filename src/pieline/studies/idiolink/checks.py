@@ -8,7 +8,7 @@ from pieline.core.errors import UserError
 from pieline.core.texts import text_key
 from pieline.languages.matching import same_pie
 from pieline.models.names import ModelKinds
-from pieline.studies.idiolink import files, models, paths, tasks
+from pieline.studies.idiolink import files, models, tasks
 from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.originals.splits import SPLITS
@@ -143,35 +143,3 @@ def _check_pie(text: Document, first: dict[str, Document], path: Path) -> None:
                 hint="use the same form of an idiom in all records",
             )
     first[text.pie] = text
-
-
-def check_archives(study: Idiolink, where: str) -> None:
-    """Raise a `UserError` if a run without texts needs texts or files not in the archives."""
-    if files.has_texts(study):
-        return
-    missing = [run for run in study.plan.made() if not run.archived]
-    taken = [(run, run.offer.archive) for run in study.plan if run.archived and run.offer]
-    if missing or not taken:
-        archive_names = (
-            ", ".join(archive.path for archive in study.project.archives) or "archives (none)"
-        )
-        offered = missing[0].offer if missing else None
-        why = offered.differences[0] if offered and offered.differences else "not in it"
-        raise UserError(
-            f"without texts, {missing[0].metrics if missing else 'every run'} must come from"
-            f" {archive_names}: {why}",
-            where=f"{where}.dataset",
-            hint="remove the model or mode, or set dataset: released_format",
-        )
-    archive = taken[0][1]
-    for run, _ in taken:
-        folder = str(Path(paths.dataset(run.where["index"])["manifest"]).parent)
-        dataset = archive.manifest.datasets.get(folder)
-        if dataset is None or any(
-            study.project.digest(name) != digest for name, digest in dataset.raw.items()
-        ):
-            raise UserError(
-                f"{archive.path} has no {folder} for these data",
-                where=f"{where}.dataset",
-                hint="list another archive first",
-            )

@@ -1,12 +1,15 @@
 """Files that the jobs of the IdioLink study read."""
 
 import re
+from pathlib import Path
 
-from pieline.archives.matching import Extraction
+from pieline.archives.extraction import Extraction
+from pieline.archives.manifest import Archive
 from pieline.models.entries import Bm25Entry
 from pieline.models.rankers import RerankerEntry
 from pieline.project import raw_name
 from pieline.studies.idiolink import inputs, models, paths
+from pieline.studies.idiolink.inputs import has_texts
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -53,20 +56,25 @@ def first_stage_run(study: Idiolink, model: str, index: str, query_mode: str) ->
     return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
 
 
-def has_texts(study: Idiolink) -> bool:
-    """Return whether the run has the texts, not only the dataset files that scoring reads."""
-    return study.settings.dataset != "archived"
+def archive_of_dataset(study: Idiolink, index: str) -> Archive | None:
+    """Return the archive with the files for scoring an index, if they are of the same raw files."""
+    folder = str(Path(paths.scoring_files(index)["manifest"]).parent)
+    for archive in study.project.archives:
+        stated = archive.manifest.datasets.get(folder)
+        if (raw := stated and stated.raw) and all(
+            study.project.digest(name) == digest for name, digest in raw.items()
+        ):
+            return archive
+    return None
 
 
-def archived_datasets(study: Idiolink) -> dict[str, Extraction]:
-    """Return the extractions of archived dataset files for a run without texts, by index."""
-    taken = [(run, run.offer.archive) for run in study.plan if run.archived and run.offer]
-    if has_texts(study) or not taken:
-        return {}
-    archive = taken[0][1]
-    indexes = {run.where["index"] for run, _ in taken}
-    return {
-        index: Extraction(
+def archived_datasets(study: Idiolink) -> list[Extraction]:
+    """Return the extractions of the files for scoring, for a run without texts."""
+    if has_texts(study):
+        return []
+    indexes = sorted({run.where["index"] for run in study.plan if run.archive})
+    return [
+        Extraction(
             rule=re.sub(r"\W", "_", f"take_idiolink_{index}"),
             archive=archive.path,
             files={
@@ -74,17 +82,9 @@ def archived_datasets(study: Idiolink) -> dict[str, Extraction]:
             },
             recordings={},
         )
-        for index in sorted(indexes)
-    }
-
-
-def file_usage(study: Idiolink, model: str, index: str, query_mode: str) -> dict[str, bool]:
-    """Return whether a run depends on certain files: MAGPIE and, for BM25, its tuning file."""
-    tuned = tuning(study, model, index, query_mode)
-    return {
-        magpie(study): study.settings.dataset == "constructed",
-        **({tuned: True} if tuned else {}),
-    }
+        for index in indexes
+        if (archive := archive_of_dataset(study, index))
+    ]
 
 
 def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> str | None:

@@ -22,6 +22,11 @@ NO_RUN = "no such run"
 """Why external predictions lack a query mode."""
 
 
+def has_texts(study: ConfiguredStudy) -> bool:
+    """Return whether the run has the texts, and not only the dataset files for scoring."""
+    return all({*paths.dataset(run.where["index"]).values()} <= {*run.behind} for run in study.plan)
+
+
 def skipped(study: ConfiguredStudy) -> dict[str, str]:
     """Return the reasons for skipping models, by model."""
     lacking = {run.base: run.lacks for run in study.plan if run.lacks}
@@ -124,7 +129,7 @@ def released_run(study: ConfiguredStudy) -> Mapping[str, str]:
 
 def data_checks(study: ConfiguredStudy) -> DisplayInputs | None:
     """Return inputs with the data checks; None if the dataset has no texts."""
-    if study.settings.dataset == "archived":
+    if not has_texts(study):
         return None
     origin = "constructed" if study.settings.construction.enabled else "released_format"
     return study.display_inputs(others=[paths.CHECKS.format(origin=origin)])

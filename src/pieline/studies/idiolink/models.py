@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import get_args
 
-from pieline import reuse
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.models.api_embedder import ApiEmbedderEntry
@@ -86,9 +85,7 @@ def first_stages(study: Idiolink, models: Iterable[str]) -> dict[str, str]:
 
 def archived_models(study: Idiolink) -> set[str]:
     """Return the models with only archived runs, except those that construct the dataset."""
-    return reuse.archived_models(study.plan) - {
-        *(roles(study).values() if constructs(study) else ())
-    }
+    return study.plan.archived_models() - {*(roles(study).values() if constructs(study) else ())}
 
 
 def is_tuned(study: Idiolink) -> bool:

@@ -1,9 +1,10 @@
 """Runs of the IdioLink study, and the conditions of its metric files."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
+from pieline.archives.manifest import Archive
 from pieline.core.conditions import Conditions, deviations
 from pieline.models.api_embedder import ApiEmbedderEntry
 from pieline.models.embedder import EmbedderEntry
@@ -15,42 +16,71 @@ from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.settings import FineTuning
 from pieline.studies.idiolink.training.settings import TrainingSettings, evaluated_modes
 
-ONE_MODE_PER_JOB = (Bm25Entry, RerankerEntry, ApiEmbedderEntry)
-"""Entries of the models of which a job ranks in one query mode; others rank in all modes."""
-
 
 def configured_runs(study: Idiolink) -> Iterator[Run]:
     """Yield all configured runs: zero-shot by index composition, then fine-tuned."""
-    settings = study.settings
     run_conditions = cache(lambda model: conditions(study, model))
+    texts = _needs_texts(study)
+    for index, model, modes, seed in _grid(study):
+        archive = _archive_of(study, index, model, modes, seed)
+        data = paths.dataset(index) if texts else paths.scoring_files(index)
+        for query_mode in modes:
+            where = {"index": index, "model": model, "query_mode": query_mode, "seed": str(seed)}
+            predictions = paths.RUN.format(**where)
+            yield Run(
+                study=study.name,
+                model=model,
+                keys=paths.keys_of(index, model, query_mode, seed),
+                kind=models.entry(study, model).kind,
+                where=where,
+                predictions=predictions,
+                metrics=paths.METRICS.format(**where),
+                conditions=run_conditions(model),
+                behind=(predictions, *data.values()),
+                archive=archive,
+            )
 
-    def run(index: str, model: str, query_mode: str, seed: int) -> Run:
-        where = {"index": index, "model": model, "query_mode": query_mode, "seed": str(seed)}
-        entry, predictions = models.entry(study, model), paths.RUN.format(**where)
-        data = paths.dataset(index) if files.has_texts(study) else paths.scoring_files(index)
-        return Run(
-            study=study.name,
-            model=model,
-            keys=paths.keys_of(index, model, query_mode, seed),
-            kind=entry.kind,
-            where=where,
-            predictions=predictions,
-            metrics=paths.METRICS.format(**where),
-            conditions=run_conditions(model),
-            behind=(predictions, *data.values()),
-            uses=files.file_usage(study, model, index, query_mode),
-            job="" if isinstance(entry, ONE_MODE_PER_JOB) else f"{index}/{model}/{seed}",
-        )
 
+def _grid(study: Idiolink) -> Iterator[tuple[str, str, list[str], int]]:
+    """Yield index, model, query modes and seed of all configured runs."""
+    settings = study.settings
     for composition in dict.fromkeys(["full", *settings.compositions]):
         for model in settings.models:
             if composition == "full" or not study.prediction_files(model):
-                for mode in modes_of(study, model):
-                    yield run(paths.index_of(composition), model, mode, 0)
+                yield paths.index_of(composition), model, modes_of(study, model), 0
     for model in tuned_models(study):
-        for mode in modes_of(study, model):
-            for seed in settings.finetuning.seeds:
-                yield run("test", model, mode, seed)
+        for seed in settings.finetuning.seeds:
+            yield "test", model, modes_of(study, model), seed
+
+
+def _archive_of(
+    study: Idiolink, index: str, model: str, modes: Sequence[str], seed: int
+) -> Archive | None:
+    """Return the archive with the rankings of a model in all configured query modes, if any.
+
+    A job ranks in all query modes, so that it must not make those that an archive lacks.
+    """
+    where = {"index": index, "model": model, "seed": seed}
+    metrics = [paths.METRICS.format(query_mode=mode, **where) for mode in modes]
+    tuned = {files.tuning(study, model, index, mode) for mode in modes} - {None}
+    archive = study.project.archive_with(*metrics)
+    if archive and tuned.issubset(name for path in metrics for name in archive.runs[path].made):
+        return archive
+    return None
+
+
+def _needs_texts(study: Idiolink) -> bool:
+    """Return whether this configuration has texts, and not only the files for scoring.
+
+    A run whose rankings all come from archives does not download the texts.
+    """
+    project = study.project
+    if project.data != "released" or project.mirror or study.settings.dataset == "constructed":
+        return True
+    grid = [each for each in _grid(study) if each[1] not in study.settings.leave_out]
+    return not grid or not all(
+        _archive_of(study, *each) and files.archive_of_dataset(study, each[0]) for each in grid
+    )
 
 
 def tuned_models(study: Idiolink) -> list[str]:
@@ -86,14 +116,14 @@ def modes_of(study: Idiolink, model: str) -> list[str]:
     ]
 
 
-def lacks(study: Idiolink, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
+def lacks(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
     """Return why runs cannot be made, by metric file.
 
     The user left out their model, or the API of their embedder, or of the embedder whose ranking
     they reorder, is unavailable and its vectors are not recorded.
     """
     project, settings = study.project, study.settings
-    computed = {run.model for run in runs if run.metrics not in archived}
+    computed = {run.model for run in runs if not run.archive}
     firsts = models.first_stages(study, settings.models)
     reasons = dict(settings.leave_out)
     for model in models.embedding_models(study, computed, settings.models):
@@ -115,22 +145,17 @@ def other_metrics(study: Idiolink, plan: Plan) -> dict[str, Conditions]:
     others = {
         paths.CHECKS.format(origin="released_format"): data_conditions(study, "released_format")
     }
-    for path, model in significance_tests(study, plan).items():
-        others[path] = conditions(study, model, "permutations")
+    tested = study.settings.model_dump(include={"permutations"})
+    for run in plan.made(index="test"):
+        if len(modes_of(study, run.model)) > 1:
+            path = paths.SIGNIFICANCE.format(model=run.model, seed=run.where["seed"])
+            settings = {**run.conditions.settings, **tested}
+            others[path] = run.conditions.model_copy(update={"settings": settings})
     if models.constructs(study):
         built = data_conditions(study, "constructed")
         others[paths.CHECKS.format(origin="constructed")] = built
         others[paths.CONSTRUCTION_METRICS] = built
     return others
-
-
-def significance_tests(study: Idiolink, plan: Plan) -> dict[str, str]:
-    """Return the models that run in more than one query mode, by the path of their tests."""
-    runs = [run for run in plan.made(index="test") if len(modes_of(study, run.model)) > 1]
-    return {
-        paths.SIGNIFICANCE.format(model=run.model, seed=run.where["seed"]): run.model
-        for run in runs
-    }
 
 
 def conditions(study: Idiolink, model: str, *also: str) -> Conditions:

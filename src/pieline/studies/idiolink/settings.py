@@ -225,13 +225,12 @@ class IdiolinkSettings(Settings):
         affects="nothing",
         description="Maximum number of threads for embedding on CPU; results do not depend on it.",
     )
-    dataset: Origin | Literal["archived"] = Field(
+    dataset: Origin = Field(
         default="released_format",
         affects="predictions",
         deviates=False,
         description="Texts of the experiments: the released files (or the sample in their format),"
-        " or the construction; 'archived': no texts, because all runs and the data for scoring"
-        " them come from `archives`.",
+        " or the construction.",
     )
     construction: Construction = Construction()
     bm25: Bm25Tuning = Bm25Tuning()

@@ -26,8 +26,8 @@ from pieline.study import NOT_CONFIGURED, Items, Study
 _WHY_NOT = {
     "idiolink_finetuned": "idiolink.finetuning.models names no model",
     "idiolink_construction": "idiolink.construction.enabled is false",
-    "idiolink_dataset": "idiolink.dataset is 'archived': there are no texts",
-    "idiolink_example": "idiolink.dataset is 'archived': there are no texts",
+    "idiolink_dataset": "all rankings come from archives, which contain no texts",
+    "idiolink_example": "all rankings come from archives, which contain no texts",
 }
 """Why a configuration does not show a table, by table."""
 
@@ -66,7 +66,6 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
 
     check = checks.check
     check_own_data = checks.check_own_data
-    check_archives = checks.check_archives
     configured_runs = runs.configured_runs
     lacks = runs.lacks
     other_metrics = runs.other_metrics

@@ -84,7 +84,7 @@ def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
         [{"collection": name} for name in models.COLLECTIONS] if models.constructs(study) else []
     )
     apis = models.api_embedders(study)
-    computed = {run.model for run in study.plan if not run.archived}
+    computed = {run.model for run in study.plan if not run.archive}
     return [
         LLMTaskSpec("idiolink_generate", Writing, partial(writing, study), collections),
         LLMTaskSpec(

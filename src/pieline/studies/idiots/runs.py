@@ -1,7 +1,7 @@
 """Runs of the IdioTS study, and the conditions of its metric files."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 
@@ -39,14 +39,15 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
                 recordings=tasks.recordings(study).format(**where) if kind == "llm" else "",
                 behind=(predictions, paths.SENTENCES),
                 unsupported=inputs.no_data(study) or _unsupported(study, model, setting),
+                archive=study.project.archive_with(paths.METRICS.format(**where)),
             )
 
 
-def lacks(study: Idiots, runs: Sequence[Run], archived: Collection[str]) -> Mapping[str, str]:
+def lacks(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
     """Return why runs cannot be made, by metric file."""
     if reason := inputs.no_data(study):
         return {run.metrics: reason for run in runs}
-    return Study.lacks(study, runs, archived)
+    return Study.lacks(study, runs)
 
 
 def _unsupported(study: Idiots, model: str, setting: str) -> str:

@@ -164,21 +164,6 @@ def released_variants(study: Jam, language: str) -> str | None:
     return variants_file(study, language) if released else None
 
 
-def file_usage(study: Jam, language: str) -> dict[str, bool]:
-    """Return whether a run reads each file of decisions, variants or reviews, by path."""
-    decided = decisions(study, language)
-    released = paths.RELEASED_VARIANTS.format(language=language)
-    adjudicated = study.settings.variants.adjudications.get(language)
-    sample = study.project.here(f"data/sample/id10m/variants/{language}.json")
-    return {
-        **({} if decided.startswith("results/originals/") else {decided: True}),
-        sample: study.settings.variants.source == "sample",
-        released: bool(released_variants(study, language)),
-        **dict.fromkeys(annotations(study, language), True),
-        **({adjudicated: True} if adjudicated else {}),
-    }
-
-
 def annotations(study: Jam, language: str) -> list[str]:
     """Return the paths of the Label Studio exports for a language; may be empty."""
     return study.settings.variants.annotations.get(language, [])
@@ -245,7 +230,7 @@ def raw_files(study: Jam) -> list[str]:
         names += [released_originals(study, language), extra_pie_source(study, language)]
         names.append(released_variants(study, language))
     for run in study.plan.made(experiment=""):
-        if run.kind == "encoder" and not run.archived:
+        if run.kind == "encoder" and not run.archive:
             names.append(paths.DEV_SPLIT.format(**run.where))
             names.append(train_split(study, run.where["language"]))
         elif run.kind == "llm":

@@ -1,12 +1,11 @@
 """Runs of the ID10M-JAM study, and the conditions of its metric files."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 from pathlib import Path
 
-from pieline import reuse
 from pieline.core.conditions import Conditions, deviations
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.models.llm import LLMEntry
@@ -36,7 +35,6 @@ _STRICT_MAJORITY = "Table 6 by a strict majority of all answers, unlike the pape
 
 def configured_runs(study: Jam) -> Iterator[Run]:
     """Yield all configured runs, then the run of the ablation."""
-    uses = cache(partial(files.file_usage, study))
     run_conditions = cache(lambda model, setting: conditions(study, model, setting))
     for language, model, setting, seed in _grid(study):
         where = {"language": language, "model": model, "setting": setting, "seed": str(seed)}
@@ -53,8 +51,8 @@ def configured_runs(study: Jam) -> Iterator[Run]:
             conditions=run_conditions(model, setting),
             recordings=tasks.recordings(study, "jam").format(**where) if kind == "llm" else "",
             behind=(predictions, files.sentences(study, language)),
-            uses=uses(language),
             unsupported=unsupported(study, language, model, setting),
+            archive=study.project.archive_with(paths.METRICS.format(**where)),
         )
     if (neutral := study.settings.neutral) is None:
         return
@@ -70,9 +68,9 @@ def configured_runs(study: Jam) -> Iterator[Run]:
         metrics=paths.NEUTRAL_METRICS.format(**where),
         conditions=neutral_conditions(study, neutral.model, neutral.setting),
         recordings=tasks.recordings(study, "jam_neutral").format(**where) if kind == "llm" else "",
-        uses=uses(neutral.language),
         experiment=NEUTRAL,
         unsupported=unsupported(study, neutral.language, neutral.model, neutral.setting),
+        archive=study.project.archive_with(paths.NEUTRAL_METRICS.format(**where)),
     )
 
 
@@ -100,14 +98,15 @@ def _grid(study: Jam) -> Iterator[tuple[str, str, str, int]]:
 # Why runs cannot be made -------------------------------------------------------------------------
 
 
-def lacks(study: Jam, runs: Sequence[Run], archived: Collection[str]) -> dict[str, str]:
+def lacks(study: Jam, runs: Sequence[Run]) -> dict[str, str]:
     """Return why runs cannot be made, by metric file."""
     why = {NEUTRAL: _lacks_of_ablation, "": _lacks_of_run}
+    archived = {run.metrics for run in runs if run.archive}
     reasons = {run.metrics: why[run.experiment](study, run.where, archived) for run in runs}
     return {path: reason for path, reason in reasons.items() if reason}
 
 
-def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: Collection[str]) -> str:
+def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: set[str]) -> str:
     language, model, setting = where["language"], where["model"], where["setting"]
     if paths.METRICS.format(**where) in archived:
         return ""
@@ -123,7 +122,7 @@ def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: Collection[str
     return study.project.unanswered(model, tasks.recordings(study, "jam").format(**where))
 
 
-def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: Collection[str]) -> str:
+def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: set[str]) -> str:
     """Return why the ablation is not possible: its run, texts or answers are missing."""
     project, model, writer = study.project, where["model"], study.settings.variants.model
     if reason := _lacks_of_run(study, where, archived):
@@ -308,13 +307,13 @@ def models(study: Jam) -> list[str]:
 
 
 def archived_models(study: Jam) -> set[str]:
-    """Return the models for which all runs come from archives, so weights are not needed.
+    """Return the models whose runs all come from archives, so that no weights are needed.
 
     The models used for the attention analysis and for writing variants are excluded.
     """
     attention = study.settings.attention
     others = {study.settings.variants.model, attention and attention.model}
-    return reuse.archived_models(study.plan) - others
+    return study.plan.archived_models() - others
 
 
 def attention_pairs(study: Jam) -> int:

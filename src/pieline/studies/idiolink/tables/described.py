@@ -70,7 +70,7 @@ def example(inputs: DisplayInputs) -> TableContent:
 
 
 def _documents(study: ConfiguredStudy) -> DisplayInputs | None:
-    if study.settings.dataset == "archived":
+    if not given.has_texts(study):
         return None
     return study.display_inputs().with_files(documents=paths.dataset("test")["documents"])
 

@@ -1,0 +1,165 @@
+"""Read the archives of a configuration, and the conditions that they state."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pydantic import Field
+
+from pieline.archives.manifest import Archive, ArchivedRun, read_archive
+from pieline.core.conditions import Conditions
+from pieline.core.errors import UserError
+from pieline.core.packing import is_plain
+from pieline.core.records import validated
+from pieline.core.settings import Settings
+from pieline.core.upstream import UpstreamFile, download
+from pieline.models.reference import CHANGE_NO_NUMBER
+
+_CORRECT = "set the URL of a file and its SHA-256 in lowercase"
+_NO_DOWNLOAD = "correct the setting archives, or download the file and set its path there"
+_SHOWN = 60
+"""Maximum number of characters shown per differing value."""
+
+Defaults = Mapping[str, Collection[Any]]
+"""Default values of settings and of fields of models, by name."""
+
+
+class RemoteArchive(Settings):
+    """URL and SHA-256 of an archive to download once into results/archives."""
+
+    url: str = Field(description="Address of the archive.")
+    sha256: str = Field(description="SHA-256 of the archive; another file is refused.")
+
+
+def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[Archive, ...]:
+    """Read the manifests of the configured archives; remote archives are downloaded first.
+
+    Args:
+        sources: Paths or URLs; a path is looked up in the working directory, then in `root`.
+        root: Project folder.
+
+    Raises:
+        UserError: An archive is missing, invalid or cannot be downloaded, its path contains `<` or
+            `>`, or two archives have the same name.
+    """
+    archives: dict[str, Archive] = {}
+    for source in sources:
+        place = _place(source, root)
+        if {*str(place)} & {*"<>"}:
+            # Snakemake's report would parse these characters as HTML.
+            raise UserError("path contains < or >", where=place, hint="rename it")
+        archive = read_archive(place)
+        if archive.name in archives:
+            raise UserError("another archive has this name", where=archive.path, hint="rename one")
+        archives[archive.name] = archive
+    return tuple(archives.values())
+
+
+def _place(source: str | RemoteArchive, root: Path) -> Path:
+    if isinstance(source, str):
+        return Path(source) if Path(source).exists() else root / source
+    fields = {"url": source.url, "sha256": source.sha256}
+    file = validated(UpstreamFile, fields, where="config.yaml: archives", hint=_CORRECT)
+    name = unquote(re.sub(r"[?#].*", "", source.url)).rpartition("/")[2]
+    if not is_plain(name) or re.search(r"[\s\[\]]", source.url):
+        raise UserError(
+            f"not the URL of a file: {source.url}", where="config.yaml: archives", hint=_CORRECT
+        )
+    place = Path("results/archives", name)
+    if not place.exists():
+        try:
+            download(file, place, name=place.name)
+        except UserError as error:
+            raise UserError(error.what, where=error.where, hint=_NO_DOWNLOAD) from None
+    elif problem := file.mismatch(place):
+        raise UserError(problem, where=place, hint="delete it, or correct the setting archives")
+    return place
+
+
+def stated_conditions(
+    run: ArchivedRun,
+    configured: Conditions,
+    *,
+    scoring: Collection[str],
+    defaults: Defaults,
+    digest: Callable[[str], str | None],
+) -> Conditions:
+    """Return the conditions of an archived run: made as its archive states, but scored as here.
+
+    What the archive states otherwise than the configuration is a deviation.
+
+    Args:
+        run: The archived run.
+        configured: Conditions of the configured run.
+        scoring: Names of the settings that affect only scoring.
+        defaults: Defaults by name. An archive that does not state a setting is older than it, and
+            has its default; for a setting that is gone, its own deviations count.
+        digest: Function that returns the SHA-256 of a file in this configuration: None if there is
+            no such file, and empty if it is not known yet.
+    """
+    stated = run.conditions
+    ignored = {*scoring, *CHANGE_NO_NUMBER}
+    changed = dict(_differences(stated.settings, configured.settings, defaults, ignored))
+    changed |= _differences(stated.weights, configured.weights, defaults, ignored)
+    known = {*defaults, *configured.settings, *configured.weights}
+    gone = {*stated.settings, *stated.weights} - known
+    reasons = [one for one in configured.deviations if not _is_about(one, changed)]
+    reasons += [one for one in stated.deviations if _is_about(one, gone)]
+    reasons += changed.values()
+    for name, theirs in run.raw.items():
+        if (ours := digest(name)) is None:
+            reasons.append(f"made from {name}, which is not here")
+        elif ours and ours != theirs:
+            reasons.append(f"made from another {name}")
+    if not run.raw:
+        reasons.append("the archive does not state the data")
+    made = {name: value for name, value in stated.settings.items() if name not in scoring}
+    scored = {name: value for name, value in configured.settings.items() if name in scoring}
+    return Conditions(
+        settings=made | scored,
+        weights=stated.weights,
+        deviations=tuple(dict.fromkeys(reasons)),
+    )
+
+
+def _differences(
+    stated: Mapping[str, Any],
+    configured: Mapping[str, Any],
+    defaults: Defaults,
+    ignored: Collection[str],
+) -> Iterator[tuple[str, str]]:
+    """Yield the names of what is stated otherwise than configured, each with a description."""
+    for name in sorted({*stated, *configured} - {*ignored}):
+        theirs, ours = stated.get(name), configured.get(name)
+        if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+            for _, what in _differences(theirs, ours, defaults, ignored):
+                yield name, f"{_spelled(name)}: {what}"
+        elif name in stated and name in configured:
+            if theirs != ours:
+                yield name, _difference(name, theirs, ours)
+        elif name in defaults:
+            if (theirs if name in stated else ours) not in defaults[name]:
+                yield name, _difference(name, theirs, ours)
+        elif name in configured:
+            yield name, _difference(name, theirs, ours)
+
+
+def _difference(name: str, theirs: Any, ours: Any) -> str:
+    return f"{_spelled(name)} {_shorten(theirs)}, this configuration {_shorten(ours)}"
+
+
+def _is_about(deviation: str, names: Iterable[str]) -> bool:
+    """Return whether a deviation is about one of these settings, whose name it starts with."""
+    return any(deviation.startswith(f"{_spelled(name)} ") for name in names)
+
+
+def _spelled(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _shorten(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,1 +1,0 @@
-"""Verification of archives."""
