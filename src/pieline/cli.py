@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,7 +123,14 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "export", help="Pack the finished runs of this folder into one .tar.zst file."
     )
     exporting.set_defaults(run=_export_runs)
-    exporting.add_argument("archive", type=Path, help="the file to write")
+    exporting.add_argument("archive", type=Path, help="the file (or folder) to write")
+    exporting.add_argument(
+        "--format",
+        choices=["pieline", "every-eval-ever"],
+        default="pieline",
+        help="every-eval-ever: a folder with scores and items in the format of Every Eval Ever"
+        " (default: %(default)s, for other machines)",
+    )
     for name in ("study", "model", "setting", "seed"):
         exporting.add_argument(
             f"--{name}", action="append", help=f"only runs of this {name}; can be repeated"
@@ -137,6 +145,7 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def _export_runs(options: argparse.Namespace) -> None:
     from pieline.archives.export import export_runs
+    from pieline.every_eval_ever import export_records
     from pieline.results.provenance import code_state
 
     def is_selected(metrics: str) -> bool:
@@ -150,6 +159,10 @@ def _export_runs(options: argparse.Namespace) -> None:
         chosen = {name: getattr(options, name) for name in values}
         return all(not names or values[name] in names for name, names in chosen.items())
 
+    if options.format == "every-eval-ever":
+        count = export_records(options.archive, time=int(time.time()), is_selected=is_selected)
+        print(f"{options.archive}: {pluralize(count, 'run')}")
+        return
     code = code_state(Path(__file__).parents[2]).commit
     manifest = export_runs(
         options.archive, is_selected=is_selected, code=code, hardware=options.hardware
