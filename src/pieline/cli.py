@@ -457,10 +457,6 @@ def _spending(options: argparse.Namespace) -> None:
     print(f"total: ${spending.usd:.4f}{excluded}")
 
 
-if __name__ == "__main__":
-    command()
-
-
 def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
         "Show what makes a table or figure: rules, scripts and functions in their order, the"
@@ -500,3 +496,7 @@ def _trace(options: argparse.Namespace) -> None:
     numbers = Path(options.directory, "paper_tables/numbers.csv")
     if files := trace.files_of(numbers, options.name, options.measure):
         print("\nIn this run:", *files, sep="\n  ")
+
+
+if __name__ == "__main__":
+    command()
