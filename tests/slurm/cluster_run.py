@@ -122,6 +122,11 @@ class ClusterRun:
             self.process.kill()
             self.process.wait()
 
+    def is_running(self, rule: str, *, attempt: int) -> bool:
+        """Return whether an attempt of a rule's only job runs."""
+        jobs = self.jobs().get(rule, [])
+        return len(jobs) == attempt and jobs[-1]["JobState"] == "RUNNING"
+
     def jobs(self) -> dict[str, list[dict[str, str]]]:
         """Return SLURM's records of the run's jobs by rule or group, oldest first."""
         jobs: dict[str, list[dict[str, str]]] = {}

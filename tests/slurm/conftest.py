@@ -10,7 +10,6 @@ from cluster_run import (
     CONFIGURATION,
     TABLES,
     TRAINED,
-    TRAINING,
     VECTORS,
     ClusterRun,
     serve_stand_in,
@@ -50,29 +49,14 @@ def with_inputs(narrowed: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def training_on_a_slow_node(
     with_inputs: Path, cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterRun]:
-    """Start a training that its time limit will kill."""
+    """Start a training that its time limit will kill; `study` has the second attempt requeued."""
     folder = tmp_path_factory.mktemp("training") / "project"
     shutil.copytree(with_inputs, folder)
     slow_node(folder)
     run = ClusterRun(
-        cluster, folder, "--set-resources", "fine_tune:runtime=2 ** (attempt - 1)", "--", TRAINED
+        *(cluster, folder, "--slurm-requeue"),
+        *("--set-resources", "fine_tune:runtime=2 ** (attempt - 1)", "--", TRAINED),
     )
-    yield run
-    run.end()
-
-
-@pytest.fixture
-def requeued_training(
-    with_inputs: Path, cluster: SlurmCluster, tmp_path: Path
-) -> Iterator[ClusterRun]:
-    """Start a training that SLURM starts again in the middle, as after a preemption."""
-    folder = tmp_path / "project"
-    shutil.copytree(with_inputs, folder)
-    slow_node(folder)
-    run = ClusterRun(cluster, folder, "--slurm-requeue", "--", TRAINED)
-    wait_for(lambda: (folder / TRAINING / "checkpoint.pt").exists() or run.process.poll())
-    (job,) = run.jobs()["fine_tune"]
-    cluster.run("scontrol", "requeue", job["JobId"])
     yield run
     run.end()
 
@@ -104,11 +88,19 @@ def study(
     served_model: ClusterRun,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ClusterRun]:
-    """Finish a run of the study while the training and the served model wait."""
-    del training_on_a_slow_node, served_model
+    """Finish a run of the study while the training and the served model wait.
+
+    Meanwhile, SLURM starts the training's second attempt again, as after a preemption.
+    """
+    del served_model
     folder = tmp_path_factory.mktemp("study") / "project"
     shutil.copytree(narrowed, folder)
     run = ClusterRun(cluster, folder, "--", *TABLES)
+    training = training_on_a_slow_node
+    wait_for(
+        lambda: training.is_running("fine_tune", attempt=2) or training.process.poll(), seconds=600
+    )
+    cluster.run("scontrol", "requeue", training.jobs()["fine_tune"][1]["JobId"])
     run.wait()
     yield run
     run.end()
