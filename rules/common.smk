@@ -260,11 +260,11 @@ def by_wildcards(function, **fixed):
     """
     parameters = signature(function).parameters.values()
     names = [one.name for one in parameters if one.default is one.empty and one.name not in fixed]
-    package = function.__module__.removeprefix("pieline.studies.").partition(".")[0]
-    studies = {"study": EVERY_STUDY.get(package)}
+    packages = function.__module__.split(".")
+    study = next((EVERY_STUDY[name] for name in packages if name in EVERY_STUDY), None)
 
     def value(wildcards):
-        values = dict(wildcards.items()) | studies
+        values = dict(wildcards.items()) | {"study": study}
         try:
             result = function(**{name: values[name] for name in names}, **fixed)
         except UserError as error:

@@ -30,7 +30,7 @@ from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import make_table
-from pieline.studies.idiots import questions as idiots_questions
+from pieline.studies.idiots import tasks as idiots_tasks
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.predictions import (
     Detection,
@@ -214,7 +214,7 @@ def study(against: str | None = None) -> ExtendedIdiots:
 
 
 def test_a_negated_prompt_is_sent_and_parsed(tmp_path: Path) -> None:
-    task = idiots_questions.detection(study(), "smollm2-135m-instruct", "negated", "0")
+    task = idiots_tasks.detection(study(), "smollm2-135m-instruct", "negated", "0")
     task = Detection.model_validate_json(task.model_dump_json())
     assert task.parameters == OwnParameters(negated=True)
     sentences, predictions = tmp_path / "sentences.jsonl", tmp_path / "predictions.jsonl"

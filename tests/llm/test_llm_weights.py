@@ -12,7 +12,8 @@ import pytest
 from pieline.core.errors import UserError
 from pieline.core.files import sha256
 from pieline.models.llm import LLMEntry
-from pieline.models.weights import find_weights, folder_digest, package_file, weights_path
+from pieline.models.llm_weights import find_weights, folder_digest, weights_path
+from pieline.models.weights import package_file
 
 ENTRY = {
     "kind": "llm",
