@@ -362,7 +362,7 @@ onerror:
 
 onsuccess:
     shutil.rmtree("results/served", ignore_errors=True)
-    if makes_page:
+    if ends_run:
         show(RUN_REPORT.closing_lines(shutil.get_terminal_size((160, 24)).columns))
 
 
@@ -373,8 +373,8 @@ onstart:
         exit_with(error)
     # Report everything that is missing before any job starts and money is spent.
     jobs = list(workflow.dag.needrun_jobs())
-    global makes_page
-    makes_page = any("paper_tables/index.html" in job.output for job in jobs)
+    global ends_run
+    ends_run = any("results/provenance.json" in job.output for job in jobs)
     # These two rules report the models that are left out themselves.
     if {job.rule.name for job in jobs} - {"estimate_cost", "check"}:
         show(RUN_REPORT.left_out())

@@ -1,16 +1,17 @@
-"""Add models, manage run archives and recorded answers, query a chat model, follow a table."""
+"""Add and score models, manage archives and recorded answers, ask a chat model, follow a table."""
 
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pieline.core.errors import UserError, nearest, pluralize, run_command
+from pieline.core.errors import UserError, meant, nearest, pluralize, run_command
 
 if TYPE_CHECKING:
     from pieline.llm.answers import Answer
@@ -33,6 +34,11 @@ _FIELDS = {
 }
 """Fields of a model's entry that have an option of their own, with their help texts."""
 
+_PLACE = (
+    "name of a repository on the Hugging Face hub, or a folder saved by transformers or"
+    " sentence-transformers"
+)
+
 Command = Callable[[argparse.Namespace], None]
 
 
@@ -54,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="pieline", description=__doc__)
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_model(commands)
+    _add_score(commands)
     _add_recordings(commands)
     _add_runs(commands)
     _add_ask(commands)
@@ -71,12 +78,12 @@ def _add_model(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     adding = actions.add_parser("add", help="Add a model to models.local.yaml.", description=about)
     adding.set_defaults(run=_add)
     adding.add_argument("name", metavar="NAME", help="name of the model in configurations")
-    adding.add_argument(
-        "place",
-        metavar="HUB_ID|FOLDER",
-        help="name of a repository on the Hugging Face hub, or a folder saved by transformers or"
-        " sentence-transformers",
-    )
+    adding.add_argument("place", metavar="HUB_ID|FOLDER", help=_PLACE)
+    _add_fields(adding)
+
+
+def _add_fields(adding: argparse.ArgumentParser) -> None:
+    """Add the options that set fields of an entry."""
     for field, help_text in _FIELDS.items():
         adding.add_argument(
             f"--{field.replace('_', '-')}", dest=f"field_{field}", metavar="VALUE", help=help_text
@@ -92,8 +99,24 @@ def _add_model(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _add(options: argparse.Namespace) -> None:
-    from pieline.core.yamls import parse_yaml
     from pieline.models.adding import add_model
+
+    given, models = _given_fields(options), _models_file()
+    added = add_model(options.name, options.place, given, models, options=_FIELDS)
+    print(f"added to {added.path}:\n{added.text}\nTo score it:", *added.commands, sep="\n  ")
+
+
+def _models_file() -> Path:
+    """Return the path of models.yaml in the working directory, which must be the project."""
+    models = Path("models.yaml")
+    if not models.exists():
+        raise UserError("no such file", where=models, hint="run this in the project folder")
+    return models
+
+
+def _given_fields(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of an entry that options set."""
+    from pieline.core.yamls import parse_yaml
 
     given: dict[str, Any] = {
         field: value
@@ -107,11 +130,101 @@ def _add(options: argparse.Namespace) -> None:
         if not sign:
             raise UserError("no = in it", where=f"--set {item}", hint="write FIELD=VALUE")
         given[field] = parse_yaml(value, where=f"--set {item}")
-    models = Path("models.yaml")
-    if not models.exists():
-        raise UserError("no such file", where=models, hint="run this in the project folder")
-    added = add_model(options.name, options.place, given, models, options=_FIELDS)
-    print(f"added to {added.path}:\n{added.text}\nTo score it:", *added.commands, sep="\n  ")
+    return given
+
+
+def _add_score(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    about = (
+        "Score models on the papers' data, beside the papers' models: an embedder, reranker or"
+        " late-interaction model on IdioLink, a chat model on ID10M-JAM and IdioTS, an encoder on"
+        " ID10M-JAM. A folder or repository without an entry is first added, as by `pieline model"
+        " add`, with the same options."
+    )
+    scoring = commands.add_parser("score", help="Score models.", description=about)
+    scoring.set_defaults(run=_score)
+    scoring.add_argument(
+        "places",
+        metavar="NAME|HUB_ID|FOLDER",
+        nargs="+",
+        help=f"name of an entry; or {_PLACE}; several are compared",
+    )
+    scoring.add_argument("--name", help="name of a new entry (default: from the place)")
+    scoring.add_argument("--limit", type=int, help="score only the first LIMIT items, to try")
+    scoring.add_argument(
+        "--max-cost-usd",
+        type=float,
+        metavar="USD",
+        help="maximum cost of all requests of this project; -n shows the estimate",
+    )
+    scoring.add_argument("--cores", default="all", help="number of cores (default: all)")
+    scoring.add_argument(
+        "-n",
+        "--dry-run",
+        action="store_true",
+        help="show what would run; for chat models, the estimated cost",
+    )
+    _add_configfile(scoring)
+    _add_fields(scoring)
+
+
+def _score(options: argparse.Namespace) -> None:
+    from pieline.models.adding import scoring_commands
+    from pieline.models.llm import LLMEntry
+    from pieline.models.registry import load_registry
+
+    names = list(dict.fromkeys(_entries_to_score(options)))
+    registry = load_registry(_models_file())
+    entries = {name: registry[name] for name in names}
+    chat = {name: entry for name, entry in entries.items() if isinstance(entry, LLMEntry)}
+    configured = _settings(Path(), options.configfile).get("llm") or {}
+    cap = configured.get("max_cost_usd") if options.max_cost_usd is None else options.max_cost_usd
+    paid = [name for name, entry in chat.items() if entry.paid]
+    if paid and not (cap or options.dry_run):
+        hint = "set --max-cost-usd; the same command with -n shows the estimate"
+        raise UserError("its answers cost money, and the cap is 0", where=paid[0], hint=hint)
+    is_limited, is_capped = options.limit is not None, options.max_cost_usd is not None
+    # The last job prints the scores, also if nothing else is to do.
+    run = ["--cores", options.cores, "--forcerun", "provenance"]
+    commands = scoring_commands(
+        entries,
+        # Results of a trial do not match those of the archive in the same folder.
+        folder=f"runs/{names[0]}{f'-limit-{options.limit}' if is_limited else ''}",
+        options=run if not options.dry_run else ["--cores", "1"] if chat else ["-n"],
+        files=map(str, options.configfile),
+        settings=[
+            *([f"limit={options.limit}"] if is_limited else []),
+            *([f"llm={{max_cost_usd: {cap:g}}}"] if is_capped else []),
+        ],
+    )
+    if options.dry_run:
+        *start, target = commands[-1]
+        commands = [[*start, "estimate_cost" if chat else target]]
+    for command in commands:
+        print(f"$ {shlex.join(command)}", flush=True)
+        if status := subprocess.run([sys.executable, "-m", *command], check=False).returncode:
+            raise SystemExit(status)
+
+
+def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
+    """Yield the names of the models to score; add those without an entry."""
+    from pieline.models.adding import add_model, entry_of, name_of
+    from pieline.models.registry import load_registry
+
+    given, models = _given_fields(options), _models_file()
+    for place in options.places:
+        registry = load_registry(models)
+        if name := entry_of(place, registry):
+            if given or options.name:
+                hint = "edit its entry, or add another one with pieline model add"
+                raise UserError("has an entry, so options do not apply", where=name, hint=hint)
+            yield name
+            continue
+        if "/" not in place and not Path(place).exists() and (hint := meant(place, registry)):
+            raise UserError(f"no such model or folder{hint}", where=place)
+        name = options.name or name_of(place)
+        added = add_model(name, place, given, models, options=_FIELDS)
+        print(f"added to {added.path}:\n{added.text}")
+        yield name
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import CheckpointEntry, EncoderEntry
 from pieline.models.hub import HubCheckpoint, UnreachableError
 from pieline.models.rankers import LateInteractionEntry, RerankerEntry
-from pieline.models.registry import load_registry, local_file
+from pieline.models.registry import AnyEntry, Registry, load_registry, local_file
 
 KINDS: Mapping[str, type[CheckpointEntry]] = {
     "embedder": EmbedderEntry,
@@ -42,18 +43,6 @@ _PROMPTS = {
 }
 """Patterns of prompts that contain an instruction, by instruction format."""
 _SPDX = ("AGPL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "GPL-3.0", "LGPL-3.0", "MIT")
-_CONFIGURED = {
-    "encoder": (
-        "--config 'jam={{models: [{name}], languages: [{languages}],"
-        " neutral: {{model: {name}, language: {language}}}}}'",
-        "paper_tables/jam_drift.tex",
-    ),
-    "idiolink": (
-        "--configfile config/score.yaml --config 'idiolink={{models: [bm25, sbert, {name}]}}'",
-        "all",
-    ),
-}
-"""Options and target that score a model, by kind of its entry or for the study of all others."""
 
 
 class Checkpoint(NamedTuple):
@@ -129,12 +118,86 @@ def add_model(
         hint = "write its entries as `name:` and indented fields, without braces"
         raise UserError("cannot append an entry to this file", where=own, hint=hint)
     write_text(own, after)
-    configured, target = _CONFIGURED.get(entry.kind, _CONFIGURED["idiolink"])
-    languages = entry.languages if isinstance(entry, EncoderEntry) else [""]
-    configured = configured.format(name=name, languages=", ".join(languages), language=languages[0])
-    run = f"snakemake --cores all --directory runs/{name} {configured} --"
-    download = (f"{run} weights",) if fields["source"] == "hub" else ()
-    return Added(own, text, (*download, f"{run} {target}"))
+    commands = (shlex.join(command) for command in scoring_commands({name: entry}))
+    return Added(own, text, tuple(commands))
+
+
+def name_of(place: str) -> str:
+    """Return the default name of a model: that of its folder or repository, in lower case."""
+    last = Path(place).expanduser().absolute().name
+    return re.sub(r"[^a-z0-9._-]+", "-", last.lower()).strip("-._")
+
+
+def entry_of(place: str, registry: Registry) -> str:
+    """Return the name of the entry that a name, a folder or a hub repository means, or ""."""
+    if place in registry:
+        return place
+    folder = Path(place).expanduser()
+    for name, entry in registry.items():
+        if not isinstance(entry, CheckpointEntry):
+            continue
+        is_folder = entry.source == "folder" and entry.path and folder.is_dir()
+        if is_folder and Path(str(entry.path)).absolute() == folder.absolute():
+            return name
+        if entry.source == "hub" and entry.checkpoint == place:
+            return name
+    return ""
+
+
+def scoring_commands(
+    entries: Mapping[str, AnyEntry],
+    *,
+    folder: str = "",
+    options: Sequence[str] = ("--cores", "all"),
+    files: Iterable[str] = (),
+    settings: Iterable[str] = (),
+) -> list[list[str]]:
+    """Return the commands that score models of one kind, and first download their weights.
+
+    Args:
+        entries: Entries by name.
+        folder: Folder of the run (default: runs/NAME, for the first model).
+        options: Options of snakemake.
+        files: Configuration files that take precedence over that of the kind.
+        settings: Further settings for `--config`.
+
+    Raises:
+        UserError: The models do not have one kind that can be scored.
+    """
+    names, kinds = ", ".join(entries), {_scored_as(entry.kind) for entry in entries.values()}
+    if len(kinds) > 1 or "" in kinds:
+        each = ", ".join(f"{name}: {entry.kind}" for name, entry in entries.items())
+        hint = "score embedders, chat models and encoders separately"
+        raise UserError(f"cannot be scored together ({each})", where=names, hint=hint)
+    configfiles, target = [*files], "all"
+    match kinds.pop():
+        case "encoder":
+            spoken = [one.languages for one in entries.values() if isinstance(one, EncoderEntry)]
+            languages = list(dict.fromkeys(language for each in spoken for language in each))
+            neutral = f"{{model: {next(iter(entries))}, language: {spoken[0][0]}}}"
+            jam = f"models: [{names}], languages: [{', '.join(languages)}], neutral: {neutral}"
+            config, target = [f"jam={{{jam}}}"], "paper_tables/jam_drift.tex"
+        case "chat":
+            configfiles.insert(0, "config/score_chat.yaml")
+            config = [f"{study}={{models: [{names}]}}" for study in ("jam", "idiots")]
+        case _:
+            configfiles.insert(0, "config/score.yaml")
+            models = dict.fromkeys(("bm25", "sbert", *entries))
+            config = [f"idiolink={{models: [{', '.join(models)}]}}"]
+    run = [
+        *("snakemake", *options, "--directory", folder or f"runs/{next(iter(entries))}"),
+        *(["--configfile", *configfiles] if configfiles else []),
+        *("--config", *config, *settings, "--"),
+    ]
+    is_on_hub = any(getattr(entry, "source", "") == "hub" for entry in entries.values())
+    return [*([[*run, "weights"]] if is_on_hub else []), [*run, target]]
+
+
+def _scored_as(kind: str) -> str:
+    """Return how models of a kind are scored; empty if they are not."""
+    if kind in ("llm", "encoder"):
+        return {"llm": "chat"}.get(kind, kind)
+    return "retrieval" if kind in ("bm25", "embedder", "late_interaction", "reranker") else ""
 
 
 def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:
