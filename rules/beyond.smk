@@ -15,7 +15,6 @@ rule jam_fold_data:
         "../envs/core.yaml"
     params:
         *modules("jam_fold_data"),
-        words=JAM.settings.fine_tuning.training_input,
     script:
         "../scripts/jam_fold_data.py"
 

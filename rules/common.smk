@@ -67,6 +67,7 @@ from pieline.studies.jam import paths as jam_paths
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.settings import ADDED
+from pieline.studies.jam.training.settings import FORMS
 from pieline.project import alternatives
 
 quote_interpreter()

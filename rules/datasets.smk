@@ -85,11 +85,7 @@ rule jam_dataset:
             by_wildcards(jam_files.annotations), by_wildcards(jam_files.adjudications)
         ),
         review=JAM.settings.variants.review,
-        min_valid=JAM.settings.variants.min_valid,
-        kept=JAM.settings.variants.kept,
-        seed=JAM.settings.variants.seed,
         limit=CONFIG.limit,
-        checks=JAM.settings.variants.checks.canonical(),
     script:
         "../scripts/jam_dataset.py"
 
@@ -108,7 +104,6 @@ rule jam_human_form:
         "../envs/core.yaml"
     params:
         *modules("jam_human_form"),
-        seed=JAM.settings.variants.seed,
     script:
         "../scripts/jam_human_form.py"
 
@@ -129,8 +124,7 @@ rule jam_tagging_data:
         *modules("jam_tagging_data"),
         language=by_wildcards(facts_of_language),
         negatives=JAM.settings.fine_tuning.negatives_per_idiom,
-        words=JAM.settings.fine_tuning.training_input,
-        cuts_sentences=JAM.settings.fine_tuning.details.cuts_sentences,
+        cuts_sentences=FORMS[JAM.settings.form].cuts_sentences,
     script:
         "../scripts/jam_tagging_data.py"
 

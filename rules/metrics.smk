@@ -88,7 +88,7 @@ rule jam_metrics:
     params:
         *modules("jam_metrics"),
         scoring=JAM.settings.scoring,
-        strict_majority=JAM.settings.confusion_votes == "strict_majority",
+        strict_majority=JAM.settings.form == "released",
         conditions=conditions_of(jam_paths.METRICS),
         fresh=asks_again,
         resamples=JAM.settings.bootstrap_resamples,
@@ -260,7 +260,6 @@ rule jam_attention:
         contents=contents(by_wildcards(PROJECT.weights_files)),
         spec=by_wildcards(jam_tasks.weights_spec),
         conditions=conditions_of(jam_paths.ATTENTION),
-        pairs=jam_runs.attention_pairs(JAM),
         resamples=JAM.settings.bootstrap_resamples,
     script:
         "../scripts/jam_attention.py"

@@ -95,6 +95,5 @@ rule idiolink_splits:
     params:
         *modules("idiolink_splits"),
         sizes=IDIOLINK.settings.construction.splits.canonical(),
-        seed=IDIOLINK.settings.construction.seed,
     script:
         "../scripts/idiolink_splits.py"

@@ -230,8 +230,7 @@ rule tag_idioms:
     params:
         *modules("tag_idioms"),
         spec=by_wildcards(PROJECT.execution_spec),
-        words=JAM.settings.fine_tuning.input,
-        form=JAM.settings.fine_tuning.form,
+        form=JAM.settings.form,
     script:
         "../scripts/tag_idioms.py"
 

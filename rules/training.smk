@@ -16,8 +16,6 @@ rule sampled_tuples:
     params:
         *modules("training_tuples"),
         seed=lambda wildcards: int(wildcards.seed),
-        hard=IDIOLINK.settings.finetuning.hard_negatives,
-        soft=IDIOLINK.settings.finetuning.soft_negatives,
     script:
         "../scripts/training_tuples.py"
 

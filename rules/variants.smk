@@ -19,7 +19,6 @@ rule jam_variants:
         *modules("jam_variants"),
         contents=contents(by_wildcards(jam_files.variants_file)),
         source=JAM.settings.variants.source,
-        checks=JAM.settings.variants.checks.canonical(),
     script:
         "../scripts/jam_variants.py"
 

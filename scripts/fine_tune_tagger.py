@@ -7,7 +7,7 @@ from pieline.core.jobs import job
 from pieline.core.sidecars import write_digest_list
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.settings import TaggerTraining
 from pieline.studies.jam.training.tagger import load_tagger
 from pieline.studies.jam.training.training import fine_tune, make_deterministic
 
@@ -20,7 +20,7 @@ with job(snakemake):
         tagger,
         read_id10m(snakemake.input.train, split="train"),
         read_id10m(snakemake.input.dev, split="dev"),
-        TaggingSettings.model_validate_json(snakemake.params.settings),
+        TaggerTraining.model_validate_json(snakemake.params.settings),
         seed=seed,
         identity=snakemake.params.spec,
         checkpoint=checkpoint,

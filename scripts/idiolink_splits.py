@@ -14,7 +14,5 @@ with job(snakemake) as j:
     if snakemake.input.released:
         splits = released_splits(kept, snakemake.input.released)
     else:
-        splits = draw_splits(
-            kept, SplitSizes.model_validate_json(snakemake.params.sizes), seed=snakemake.params.seed
-        )
+        splits = draw_splits(kept, SplitSizes.model_validate_json(snakemake.params.sizes))
     j.write(splits)

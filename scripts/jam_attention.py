@@ -14,7 +14,6 @@ with job(snakemake) as j:
         load_sentences(snakemake.input.sentences),
         load_causal_model(spec, weights=optional_folder(snakemake.input.weights)),
         model=snakemake.wildcards.model,
-        pairs=snakemake.params.pairs,
         resamples=snakemake.params.resamples,
         conditions=j.conditions,
         computed_from=j.digests(snakemake.input.sentences, snakemake.input.metrics),

@@ -12,7 +12,6 @@ from pieline.studies.jam.variants.label_studio import (
     write_adjudications,
 )
 from pieline.studies.jam.variants.released import count_problem
-from pieline.studies.jam.variants.settings import VariantChecks
 
 with job(snakemake):
     released = optional(snakemake.input.released)
@@ -37,11 +36,7 @@ with job(snakemake):
         originals_are_released=originals_are_released,
         verification=verification,
         review=snakemake.params.review,
-        min_valid=snakemake.params.min_valid,
-        kept=snakemake.params.kept,
-        seed=snakemake.params.seed,
         limit=snakemake.params.limit,
-        checks=VariantChecks.model_validate_json(snakemake.params.checks),
     )
     save_jsonl(snakemake.output.dataset, dataset.sentences)
     write_json(snakemake.output.manifest, dataset.manifest.model_dump())

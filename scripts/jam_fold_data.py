@@ -4,7 +4,6 @@ from pieline.beyond.jam.folds import assign_folds, texts_outside_fold
 from pieline.core.files import write_json, write_text
 from pieline.core.jobs import job
 from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
 with job(snakemake):
@@ -14,6 +13,5 @@ with job(snakemake):
     folds = assign_folds(sentences, len(snakemake.output.train))
     for fold, path in enumerate(snakemake.output.train):
         added = texts_outside_fold(sentences, folds, fold, originals_only=originals_only)
-        words = map(by_white_space, added) if snakemake.params.words == "whitespace" else added
-        write_text(path, write_id10m([*train, *words]))
+        write_text(path, write_id10m([*train, *added]))
     write_json(snakemake.output.folds, folds)

@@ -5,7 +5,7 @@ from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.humans import sample_variants, write_form
 
 with job(snakemake):
-    variants = sample_variants(load_sentences(snakemake.input.sentences), snakemake.params.seed)
+    variants = sample_variants(load_sentences(snakemake.input.sentences))
     write_form(
         variants,
         form=snakemake.output.form,

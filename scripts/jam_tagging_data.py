@@ -2,12 +2,7 @@
 
 from pieline.core.files import write_text
 from pieline.core.jobs import job, optional
-from pieline.studies.jam.datasets.tagging_data import (
-    by_white_space,
-    cut_at_sentence_ends,
-    hold_out,
-    thin_out,
-)
+from pieline.studies.jam.datasets.tagging_data import cut_at_sentence_ends, hold_out, thin_out
 from pieline.studies.jam.raw.checks import check_sentences
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
 
@@ -26,7 +21,4 @@ with job(snakemake):
     if snakemake.params.cuts_sentences:
         train = cut_at_sentence_ends(train)
     for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, dev)):
-        words = (
-            map(by_white_space, sentences) if snakemake.params.words == "whitespace" else sentences
-        )
-        write_text(path, write_id10m([*words]))
+        write_text(path, write_id10m(sentences))

@@ -7,14 +7,12 @@ from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.studies.jam.records import Original
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
-from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import check_variants
 
 with job(snakemake):
     originals = load_jsonl(snakemake.input.originals, Original)
     variants = read_variants(snakemake.input.variants, originals, source=snakemake.params.source)
-    limits = VariantChecks.model_validate_json(snakemake.params.checks)
-    checked = check_variants(originals, variants, limits=limits)
+    checked = check_variants(originals, variants)
     check_contexts(checked, where=snakemake.input.variants)
     save_jsonl(snakemake.output.variants, checked)
     edited = edited_originals(originals, variants)

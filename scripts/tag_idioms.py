@@ -15,9 +15,9 @@ with job(snakemake):
     entry = EncoderEntry.from_spec(snakemake.params.spec)
     taggers = (load_tagger(entry, weights=folder_of(path)) for path in snakemake.input.weights)
     sentences = load_sentences(snakemake.input.sentences)
-    options = {"words": snakemake.params.words, "form": snakemake.params.form}
+    form = snakemake.params.form
     if folds := optional(snakemake.input.folds):
-        predictions = predict_by_fold(taggers, sentences, read_json(folds), **options)
+        predictions = predict_by_fold(taggers, sentences, read_json(folds), form=form)
     else:
-        predictions = predict(next(taggers), sentences, **options)
+        predictions = predict(next(taggers), sentences, form=form)
     save_jsonl(snakemake.output[0], predictions)

@@ -8,9 +8,8 @@ from pieline.studies.idiolink.records import Document, Query
 with job(snakemake):
     queries = load_jsonl(snakemake.input.queries, Query)
     documents = load_jsonl(snakemake.input.documents, Document)
-    numbers = {"hard": snakemake.params.hard, "soft": snakemake.params.soft}
     if released := optional(snakemake.input.released):
-        tuples = read_released_tuples(released, queries, documents, **numbers)
+        tuples = read_released_tuples(released, queries, documents)
     else:
-        tuples = sample_tuples(queries, documents, seed=snakemake.params.seed, **numbers)
+        tuples = sample_tuples(queries, documents, seed=snakemake.params.seed)
     save_jsonl(snakemake.output[0], tuples)

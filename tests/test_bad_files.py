@@ -51,11 +51,10 @@ from pieline.studies.idiots.verdicts import read_cases
 from pieline.studies.jam.metrics.humans import read_labels
 from pieline.studies.jam.originals import apply_decisions, load_decisions
 from pieline.studies.jam.predictions.external import read_predictions
-from pieline.studies.jam.predictions.prompt_settings import FewShot
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals
 from pieline.studies.jam.records import as_sentence
-from pieline.studies.jam.settings import JamFineTuning
+from pieline.studies.jam.settings import FewShotSettings, JamFineTuning
 from pieline.studies.jam.variants.label_studio import read_adjudications, read_export
 from pieline.studies.jam.variants.released import read_variants
 
@@ -168,17 +167,17 @@ idiolink:
   query_modes: [sentence, span]
   bm25: {k1: [0.9, 1.2], b: [0.4]}
   finetuning: {models: [sbert], seeds: [1, 2], learning_rate: 1.0e-5}
-  construction: {enabled: true, pies: [come clean], thresholds: {min_share: 0.2}}
+  construction: {enabled: true, pies: [come clean], min_occurrences: 5}
 jam:
   languages: [english]
   models: [gpt, bert]
   settings: [zero_shot, mine]
   prompts: {mine: {file: own.jinja, temperature: 0.1}}
   seeds: [1, 2]
-  seeds_by_model: {gpt: [7]}
-  neutral: {model: gpt, setting: zero_shot, seed: 7}
+  by_model: {gpt: {seeds: [7]}}
+  neutral: gpt
   fine_tuning: {seeds: [5], epochs: 2}
-idiots: {models: [gpt], seeds: [0], parameters: {top_p: 0.9}}
+idiots: {models: [gpt], seeds: [0]}
 """
 UPSTREAM = """\
 id10m/test_english.tsv: {url: https://example.org/a.tsv, sha256: null}
@@ -255,7 +254,7 @@ def read_recordings(path: Path) -> object:
 
 def read_prompt(path: Path) -> object:
     prompt = load_prompt(path)
-    prompt.check_shows("sentence", language="English", idioms=["a"], literal_pie=None)
+    prompt.check_shows("sentence", language="English", idioms=["a"])
     return [prompt.about, prompt.response_format]
 
 
@@ -563,7 +562,7 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
         ("idiolink", {"models": ["bm25", "bm25"]}, "idiolink: models lists 'bm25' twice"),
         ("llm", {"max_cost_usd": math.inf}, "llm.max_cost_usd: Input should be a finite number"),
         ("jam", {"seeds": [1, 1]}, "jam: seeds lists 1 twice"),
-        ("jam", {"seeds_by_model": {"gpt": [7, 7]}}, "jam: seeds_by_model lists 7 twice"),
+        ("jam", {"by_model": {"gpt": {"seeds": [7, 7]}}}, "jam.by_model.gpt: seeds lists 7 twice"),
         (
             "idiolink",
             {"leave_out": {"sbert": "{no} room"}},
@@ -579,14 +578,12 @@ def changed_config(**sections: dict[str, Any]) -> dict[str, Any]:
             {"finetuning": {"seeds": [2**32]}},
             "idiolink.finetuning.seeds.0: Input should be less than",
         ),
-        ("jam", {"variants": {"seed": 2**32}}, "jam.variants.seed: Input should be less than"),
         ("jam", {"fine_tuning": {"learning_rate": 1e30}}, "learning_rate: Input should be less"),
         (
             "idiolink",
             {"finetuning": {"learning_rate": 1e30}},
             "learning_rate: Input should be less",
         ),
-        ("jam", {"neutral": {"model": "gpt", "seed": 1}}, "neutral.seed 1 is not one of its"),
         ("jam", {"prompts": {"../x": {"file": "own.jinja"}}}, "String should match pattern"),
         ("idiots", {"prompts": {"x" * 81: {"file": "own.jinja"}}}, "at most 80 characters"),
         ("jam", {"seed": [1]}, "unknown key 'jam.seed'; did you mean 'seeds'?"),
@@ -633,19 +630,19 @@ def parts(kind: type[BaseModel]) -> set[type[BaseModel]]:
 
 def test_every_part_of_the_configuration_checks_duplicates_and_unknown_keys() -> None:
     classes = {part for kind in (config_class(), *get_args(AnyEntry)) for part in parts(kind)}
-    assert {JamFineTuning, FewShot, PredictionFile, EncoderEntry} <= classes
+    assert {JamFineTuning, FewShotSettings, PredictionFile, EncoderEntry} <= classes
     assert [part for part in classes if not issubclass(part, Settings)] == []
     assert {part.model_config["extra"] for part in classes} == {"forbid"}
 
 
 def test_an_error_names_the_file_that_has_the_setting() -> None:
     sources = {
-        "sample.yaml": {"jam": {"neutral": {"model": "a"}}},
+        "sample.yaml": {"jam": {"neutral": "a"}},
         "config.yaml": {"jam": {"models": ["b"]}, "studies": ["jam"]},
         "mine.yaml": {"jam": {"models": ["c"], "seed": 1}},
     }
     for where, what, named in (
-        ("config.yaml: jam.neutral.model", "'a' is not in jam.models", "sample.yaml"),
+        ("config.yaml: jam.neutral", "'a' is not in jam.models", "sample.yaml"),
         ("config.yaml: jam.models", "unknown model 'c'", "mine.yaml"),
         ("config.yaml", "jam.models.0: Input should be a string", "mine.yaml"),
         ("config.yaml", "unknown key 'jam.seed'", "mine.yaml"),

@@ -60,7 +60,7 @@ def test_plain_numbers_are_read(number: str) -> None:
     [
         ({"page": {"depth": True}}, "page.depth"),
         ({"idiolink": {"finetuning": {"seeds": [42, True]}}}, "idiolink.finetuning.seeds"),
-        ({"jam": {"zero_shot": {"temperature": False}}}, "jam.zero_shot.temperature"),
+        ({"jam": {"fine_tuning": {"learning_rate": False}}}, "jam.fine_tuning.learning_rate"),
         ({"llm": {"max_cost_usd": True}}, "llm.max_cost_usd"),
     ],
 )

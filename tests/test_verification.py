@@ -140,12 +140,12 @@ def dataset(
     write_json(folder / "report.json", {"originals_are_released": originals_are_released})
     write_json(folder / "raw.json", rows)
     write_text(folder / "upstream.yaml", yaml.safe_dump({name: {"url": None, **known}}))
-    chosen, checks = JamVariants(), JamVariants().checks.canonical()
+    chosen = JamVariants()
     run_script(
         "jam_variants",
         input={"originals": folder / "originals.jsonl", "variants": folder / "raw.json"},
         output={"variants": folder / "variants.jsonl", "report": folder / "edits.json"},
-        params={"source": "released", "checks": checks},
+        params={"source": "released"},
     )  # fmt: skip
     run_script(
         "jam_dataset",
@@ -158,8 +158,7 @@ def dataset(
             "dataset": folder / "dataset.jsonl", "manifest": folder / "manifest.json",
             "disputed": folder / "disputed.tsv",
         },
-        params=chosen.model_dump(include={"review", "min_valid", "kept", "seed"})
-        | {"checks": checks, "limit": None},
+        params={"review": chosen.review, "limit": None},
     )  # fmt: skip
     manifest: dict[str, Any] = read_json(folder / "manifest.json")
     return manifest

@@ -32,7 +32,7 @@ from pieline.studies.idiolink.variants.generation import (
     generate,
     generation_question,
 )
-from pieline.studies.idiolink.variants.votes import CRITERIA, validation_questions
+from pieline.studies.idiolink.variants.votes import CRITERIA, VOTES, validation_questions
 
 Scripted = list[tuple[Question, Answer]]
 
@@ -77,7 +77,7 @@ def record_script(study: IdiolinkStudy, output: Path) -> list[Path]:
             idiolink_tasks.validation(study, collection),
         )
         writer = writing.role(writing.entry(), writing.attempts)
-        judge = validation.role(validation.entry(), validation.runs)
+        judge = validation.role(validation.entry(), VOTES)
         answers = scripted_generation(script, pairs, writer, collection)
         recorded = {question.key: answer for question, answer in answers}
         # The script answers all questions.

@@ -427,7 +427,7 @@ def _ask(options: argparse.Namespace) -> None:
 def _chat_model(name: str, where: str, files: Sequence[Path]) -> "tuple[LLMEntry, LLMSettings]":
     """Return the entry of a chat model, and the settings for querying it."""
     from pieline.core.records import validated
-    from pieline.llm.settings import LLMSettings
+    from pieline.llm.settings import LLMSection
     from pieline.models.llm import LLMEntry
     from pieline.models.registry import load_registry
 
@@ -437,7 +437,7 @@ def _chat_model(name: str, where: str, files: Sequence[Path]) -> "tuple[LLMEntry
         raise UserError(f"unknown chat model {name!r}", where=where, hint=nearest(name, models))
     config = _settings(Path(), files)
     hint = "see schemas/config.schema.json"
-    section = validated(LLMSettings, config.get("llm") or {}, where="llm", hint=hint)
+    section = validated(LLMSection, config.get("llm") or {}, where="llm", hint=hint)
     return models[name], section.for_jobs(Path(), registry.values())
 
 

@@ -21,7 +21,7 @@ from pieline.core.errors import UserError, nearest
 from pieline.core.records import explain
 from pieline.core.settings import Field, Settings, keys_at
 from pieline.core.yamls import merge, read_yaml
-from pieline.llm.settings import LLMSettings
+from pieline.llm.settings import LLMSection
 from pieline.models.registry import Registry
 from pieline.project import Project
 from pieline.reporting.inputs import RowChoice
@@ -115,7 +115,7 @@ class Config(Settings):
         " its rows, such as `idiolink_zero_shot: paper`.",
     )
     beyond: BeyondSettings = BeyondSettings()
-    llm: LLMSettings = LLMSettings()
+    llm: LLMSection = LLMSection()
     page: PageSettings = PageSettings()
 
     def section(self, study: str) -> Settings:

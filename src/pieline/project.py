@@ -14,7 +14,7 @@ from pieline.core.sidecars import LIST_ENDING
 from pieline.core.upstream import UpstreamFile, load_upstream
 from pieline.core.yamls import read_mapping, read_yaml
 from pieline.llm.obstacles import obstacles
-from pieline.llm.settings import LLMSettings
+from pieline.llm.settings import LLMSection
 from pieline.models.adapter_files import check_adapter
 from pieline.models.checkpoint_settings import check_ranker_files, checkpoint_settings
 from pieline.models.embedder import EmbedderEntry
@@ -63,7 +63,7 @@ class Project:
     """
 
     registry: Registry
-    llm: LLMSettings
+    llm: LLMSection
     data: Literal["sample", "released", "own"] = "sample"
     mirror: str | None = None
     root: Path = Path()

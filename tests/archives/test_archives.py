@@ -400,7 +400,7 @@ class TestStatedConditions:
     @pytest.mark.parametrize(
         ("name", "section"),
         [
-            ("jam", {"models": ["minilm-tagger"], "confusion_votes": "strict_majority"}),
+            ("jam", {"models": ["minilm-tagger"], "scoring": "released"}),
             ("idiots", {}),
             ("idiolink", {"compositions": ["full"]}),
         ],

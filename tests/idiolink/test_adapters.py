@@ -247,6 +247,6 @@ def test_an_adapter_of_the_unused_pooler_may_be_missing_or_zero(base: Path, adap
 def test_attention_does_not_silently_skip_an_adapter(base: Path, adapter: Path) -> None:
     own = {"own": tiny_entry(base, pooling="mean", adapter=str(adapter))}
     run = Project(load_registry(ROOT / "models.yaml") | own, LLMSettings(), root=ROOT)
-    settings = JamSettings.model_validate({"attention": {"model": "own"}})
-    with pytest.raises(UserError, match=r"attention\.model: 'own' has an adapter"):
+    settings = JamSettings.model_validate({"attention": "own"})
+    with pytest.raises(UserError, match=r"attention: 'own' has an adapter"):
         JamStudy(settings, run)

@@ -95,14 +95,6 @@ class TestTuples:
             query = texts[row.query]
             assert all(texts[name].pie == query.pie for name in row.hard)
             assert all(texts[name].pie != query.pie for name in row.soft)
-        assert TrainingSettings.model_validate(
-            {"loss": "paper", "train_mode": "span", "seed": 1, "hard_negatives": 0}
-        )
-        with pytest.raises(ValueError, match="must not both be 0"):
-            TrainingSettings.model_validate(
-                {"loss": "paper", "train_mode": "span", "seed": 1}
-                | {"hard_negatives": 0, "soft_negatives": 0}
-            )
 
     def test_only_the_seed_matters(self, train: IdiolinkDataset) -> None:
         drawn = sample_tuples(train.queries, train.documents, seed=42)

@@ -48,12 +48,12 @@ class TestHyperparameters:
         }
 
     def test_settings_of_this_run_are_shown_instead_of_the_papers(self) -> None:
-        values = tuned("drama-1b", max_epochs=2, learning_rate=3e-4, batch_sizes={}, batch_size=16)
+        values = tuned("drama-1b", max_epochs=2, learning_rate=3e-4, batch_size=4)
         assert values["max_epochs"] == "2"
         assert values["learning_rate"] == "0.0003"
-        assert (values["batch_size"], values["batch_size_drama"]) == ("16", "16")
-        values = tuned("sbert", hard_negatives=4, soft_negatives=1)
-        assert (values["hard_negatives"], values["soft_negatives"]) == ("4", "1")
+        assert (values["batch_size"], values["batch_size_drama"]) == ("4", "4")
+        assert tuned("drama-1b", batch_size=16)["batch_size_drama"] == "8"
+        assert tuned("sbert", form="released")["early_stopping_min_delta"] == "0"
 
     def test_untrained_models_have_a_row_with_a_reason(self) -> None:
         assert tuned("sbert")["batch_size_drama"] == ""

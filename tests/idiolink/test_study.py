@@ -18,6 +18,8 @@ from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink import tasks as idiolink_tasks
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
+from pieline.studies.idiolink.variants.generation import TEMPERATURE
+from pieline.studies.idiolink.variants.votes import VOTES
 
 
 def configured(name: str) -> IdiolinkStudy:
@@ -71,8 +73,7 @@ def test_the_papers_settings(name: str) -> None:
     assert construction.splits.model_dump() == {"train": 22, "val": 10, "test": 75, "gold": 13}
     assert construction.pies is None
     assert len(construction.domains) == 10
-    assert construction.runs == 3
-    assert construction.parameters.temperature == 1
+    assert (VOTES, TEMPERATURE) == (3, 1)
     writers = (construction.index_writer, construction.query_writer, construction.validator)
     assert writers == ("gemini-2.5-pro", "gemini-3-flash-preview", "gpt-4o-mini")
 
@@ -112,10 +113,8 @@ class TestConditions:
         ("changes", "changed", "unchanged"),
         [
             ({"device": "mps"}, "sbert", "bm25"),
-            ({"finetuning": {"hard_negatives": 1}}, "sbert+sentence+paper", "sbert"),
+            ({"finetuning": {"form": "released"}}, "sbert+sentence+paper", "sbert"),
             ({"bm25": {"k1": [0.9]}}, "bm25", "sbert"),
-            # Each metric file records the values that were used.
-            ({"bm25": {"tuning": "sentence"}}, "", "bm25"),
         ],
     )
     def test_a_setting_outdates_only_the_runs_that_it_affects(
@@ -125,7 +124,7 @@ class TestConditions:
             runs = [idiolink_runs.conditions(each, model) for each in (study(), study(**changes))]
             return runs[0] == runs[1]
 
-        assert not changed or not same(changed)
+        assert not same(changed)
         assert same(unchanged)
 
     def test_released_inputs_are_recorded_but_are_no_deviation(self) -> None:
@@ -150,10 +149,6 @@ class TestFiles:
                 "val-lit_idiom", mode
             )
         assert idiolink_files.tuning(idiolink, "sbert", "test-lit_idiom", "span") is None
-        one = study(bm25={"tuning": "sentence"})
-        assert idiolink_files.tuning(one, "bm25", "test-lit_idiom", "span") == place(
-            "val", "sentence"
-        )
 
     def test_custom_prompts_replace_the_projects(self, tmp_path: Path) -> None:
         for name in ("documents", "queries", "validate"):
@@ -165,23 +160,6 @@ class TestFiles:
         assert idiolink_tasks.validation(idiolink, "queries").inputs["prompt"] == str(
             tmp_path / "validate.jinja"
         )
-
-    @pytest.mark.parametrize(("name", "most"), [("hard_negatives", 2), ("soft_negatives", 3)])
-    def test_released_tuples_limit_the_number_of_negatives(
-        self, tmp_path: Path, name: str, most: int
-    ) -> None:
-        file = tmp_path / "idiolink/train/triplets_train_full.jsonl"
-        file.parent.mkdir(parents=True)
-        file.touch()
-        run = Project(REGISTRY, LLMSettings(), "released", str(tmp_path), root=ROOT)
-        for tuples, number in (("released", most), ("sampled", most + 1)):
-            tuning = {"models": ["sbert"], "tuples": tuples, name: number}
-            IdiolinkStudy(IdiolinkSettings.model_validate({"finetuning": tuning}), run)
-        tuning = {"models": ["sbert"], "tuples": "released", name: most + 1}
-        settings = IdiolinkSettings.model_validate({"finetuning": tuning})
-        problem = rf"finetuning\.{name}: {most + 1} exceeds the {most} in the released tuples"
-        with pytest.raises(UserError, match=problem):
-            IdiolinkStudy(settings, run)
 
     def test_released_tuples_are_used_if_available(self, tmp_path: Path) -> None:
         wanted = {"finetuning": {"models": ["sbert"], "tuples": "released_where_available"}}

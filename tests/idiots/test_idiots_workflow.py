@@ -118,7 +118,7 @@ def test_unavailable_models_have_empty_rows_with_a_reason(
     monkeypatch.setenv("TOGETHER_API_KEY", "not-a-key-but-set")
     names = ("gpt-4o-mini", "claude-4-sonnet", "llama-2-7b-chat", "deepseek-r1")
     use(project, *names, settings="[zero_shot, zero_shot_schema]")
-    only = "idiots:\n  settings_by_model: {deepseek-r1: [zero_shot_schema]}\n"
+    only = "idiots:\n  by_model: {deepseek-r1: {settings: [zero_shot_schema]}}\n"
     edit(project / "config.yaml", "idiots:\n", only)
     output = make(project, "--cores", "2", *TARGETS[:4])
     reasons = (
@@ -157,7 +157,7 @@ def test_a_run_with_unanswered_questions_fails_and_resumes(
         ends = date.today() + timedelta(20)
         serve(project, server, prices=None, ends=ends)
         use(project, "served")
-        edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 9\n  max_attempts: 1")
+        edit(project / "config.yaml", "max_cost_usd: 0", "max_cost_usd: 9")
         reason = "it has no prices, so its cost is unknown"
         assert reason in make(project, "--cores", "2", *targets)
         assert reason in (project / targets[0]).read_text(encoding="utf-8")

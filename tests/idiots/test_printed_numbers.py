@@ -20,7 +20,7 @@ from pieline.studies.idiots import tables
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import UNSORTED, DetectionMetrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
-from pieline.studies.idiots.settings import DetectionParameters, IdiotsSettings
+from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
 from pieline.studies.idiots.verdicts import (
     DetectionRun,
@@ -293,9 +293,9 @@ def stated(settings: IdiotsSettings, root: Path = ROOT) -> list[str]:
 
 
 def test_deviations_are_a_reason(metrics: list[str], tmp_path: Path) -> None:
-    parameters = DetectionParameters(temperature=0.5, max_tokens=100)
-    deviations = stated(IdiotsSettings(parameters=parameters))
-    assert deviations == ["temperature 0.5, the paper 0", "max tokens 100, the paper 800"]
+    shorter = {REVIEWED: {"max_tokens": {"zero_shot": 100}}}
+    deviations = stated(IdiotsSettings.model_validate({"by_model": shorter}))
+    assert deviations == ["max tokens 100, the paper 800"]
     record = load_record(metrics[0], DetectionMetrics)
     conditions = Conditions(deviations=tuple(deviations))
     path = tmp_path / "metrics.json"

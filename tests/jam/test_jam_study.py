@@ -22,11 +22,11 @@ from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam import tasks as jam_tasks
-from pieline.studies.jam.settings import RELEASED as RELEASED_FORM
-from pieline.studies.jam.settings import ConfusedModels, JamSettings
+from pieline.studies.jam.predictions.prompt_settings import FewShot, ZeroShot
+from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.tables.appendix import HUMANS_TABLE, UNLABELED, human_numbers
-from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS, FormDetails
+from pieline.studies.jam.training.settings import FORMS, RELEASED_DEVIATIONS, FormDetails
 from pieline.studies.jam.variants.generation import HardVariants
 
 RELEASED: dict[str, Any] = {"data": "released"}
@@ -57,38 +57,28 @@ def configured(name: str) -> dict[str, Any]:
 def test_real_data_is_run_with_the_printed_values(name: str) -> None:
     """Compare with sections 3.3, 3.4 and 4, appendix D, Table 4, and the released code's seeds."""
     section = configured(name)
-    assert section["zero_shot"] == {"temperature": 0.3, "max_tokens": None}
-    assert section["few_shot"] == {
+    assert ZeroShot().model_dump() == {"temperature": 0.3, "max_tokens": None}
+    jam = study(run=RELEASED, **section | {"models": ["gpt-4o-mini"]})
+    assert jam_tasks.parameters(jam, "gpt-4o-mini", "few_shot_sc_cotbest").model_dump() == {
         "temperature": 0.8,
         "max_tokens": None,
-        "idiomatic_examples": 5,
-        "literal_examples": 5,
-        "examples": "random",
+        "examples": 5,
         "samples": 5,
-        "min_votes": 3,
         "votes": "majority",
     }
-    assert section["asking"] == "paper"
+    assert section["form"] == "paper"
     assert section["fine_tuning"] == {
-        "form": "paper",
         "epochs": 20,
         "batch_size": 32,
         "batching": "random",
         "learning_rate": 2e-5,
-        # "All remaining settings follow the default configuration of the Trainer class."
-        "weight_decay": 0.0,
-        "max_norm": 1.0,
-        "keep": "last",
-        "bfloat16": False,
-        "input": "text",
         "seeds": [5, 7, 42, 123, 1773],
         "negatives_per_idiom": None,
     }
+    # "All remaining settings follow the default configuration of the Trainer class."
+    assert FORMS["paper"] == FormDetails(weight_decay=0.0, input="text")
     assert (section["train_split"], section["scoring"]) == ("train", "paper")
     assert section["seeds"] == [42, 43, 44]
-    variants = section["variants"]
-    assert (variants["generated"], variants["temperature"]) == (5, 1.0)
-    assert (variants["min_valid"], variants["kept"]) == (3, 3)
 
 
 def test_paper_settings_have_no_deviations() -> None:
@@ -108,16 +98,16 @@ def test_conditions_state_the_parameters_that_are_sent() -> None:
     registry = load_registry(ROOT / "models.yaml")
     entry = registry["gpt-4o"].model_copy(update={"accepts": frozenset({"max_tokens"})})
     run = {**RELEASED, "registry": {**registry, "deaf": entry}}
-    jam = study(run=run, models=[*models, "deaf"], zero_shot={"temperature": 0.5})
+    jam = study(run=run, models=[*models, "deaf"])
     stated = {name: jam_runs.conditions(jam, name, "zero_shot") for name in [*models, "deaf"]}
     assert {
         name: (conditions.settings["temperature"], conditions.deviations)
         for name, conditions in stated.items()
     } == {
-        "gpt-4o": (0.5, ("temperature 0.5, the paper 0.3",)),
+        "gpt-4o": (0.3, ()),
         "o3-mini": (None, ()),
         "deepseek-r1": (None, ()),
-        "claude-4-sonnet": (0.5, ("temperature 0.5, the paper 0.3",)),
+        "claude-4-sonnet": (0.3, ()),
         # The paper's model accepts a temperature.
         "deaf": (None, ("temperature none, the paper 0.3",)),
     }
@@ -130,7 +120,7 @@ def test_deviations_from_the_paper_are_reported() -> None:
     jam = study(
         models=["minilm-tagger", "smollm2-135m-instruct"],
         fine_tuning={"epochs": 4},
-        few_shot={"samples": 3, "min_votes": 2},
+        few_shot={"samples": 3},
         train_split="dev",
         scoring="released",
     )
@@ -146,25 +136,13 @@ def test_deviations_from_the_paper_are_reported() -> None:
     assert deviations(jam, "few_shot_sc_cotbest", "smollm2-135m-instruct") == [
         scored,
         "samples 3, the paper 5",
-        "min votes 2, the paper 3",
         "examples from ID10M's dev split, the paper's train",
     ]
     assert deviations(jam, "zero_shot", "smollm2-135m-instruct") == [scored]
-    fewer = study(
-        variants={"source": "sample", "kept": 2, "min_valid": 2},
-        models=["smollm2-135m-instruct"],
-        attention={"model": "smollm2-135m", "pairs": 5},
-    )
-    assert deviations(fewer, "zero_shot", "smollm2-135m-instruct") == [
-        "min valid 2, the paper 3",
-        "kept 2, the paper 3",
-    ]
-    attention = jam_runs.attention_conditions(fewer, "smollm2-135m")
-    assert attention.deviations == ("pairs 5, the paper 10",)
 
 
 def test_differences_of_the_released_form_are_reported() -> None:
-    jam = study(run=RELEASED, models=["gpt-4o"], asking="released")
+    jam = study(run=RELEASED, models=["gpt-4o"], form="released", scoring="paper")
     form = (
         "the provider enforces the form of the answer",
         "without a space, and a line break follows it",
@@ -172,7 +150,9 @@ def test_differences_of_the_released_form_are_reported() -> None:
         "the language is in lowercase",
     )
     examples = ("the fields of the enforced form ask for candidates", "'sentence: ...'")
-    for setting, expected in (("zero_shot", form), ("few_shot_sc_cotbest", (*form, *examples))):
+    votes = ("votes first, the paper majority", "Table 6 by a strict majority of all answers")
+    few_shot = (*form, *examples, *votes)
+    for setting, expected in (("zero_shot", form), ("few_shot_sc_cotbest", few_shot)):
         reasons = deviations(jam, setting)
         assert len(reasons) == len(expected)
         assert all(part in reason for part, reason in zip(expected, reasons, strict=True))
@@ -187,19 +167,15 @@ def test_the_released_form_switches_every_part() -> None:
     """Compare with what is known of the public code; each difference is a deviation."""
     jam = study(run=RELEASED, models=["gpt-4o", "bert"], form="released")
     settings = jam.settings
-    assert (settings.asking, settings.scoring) == ("released", "released")
-    # Tables 3 and 5 and Figure 3 read the first answer; Table 6 counts a strict majority of all.
-    assert (settings.few_shot.votes, settings.confusion_votes) == ("first", "strict_majority")
-    # Models without a few-shot run with the default seed are not in Figure 3.
-    assert settings.figure3 == ConfusedModels(
-        count="released", setting="few_shot_sc_cotbest", seed=42
-    )
+    assert settings.scoring == "released"
+    # Tables 3 and 5 and Figure 3 read the first answer.
+    few_shot = jam_tasks.parameters(jam, "gpt-4o", "few_shot_sc_cotbest")
+    assert few_shot == FewShot(votes="first")
     tuning = settings.fine_tuning
-    assert (tuning.form, tuning.weight_decay, tuning.input) == ("released", 0.01, "whitespace")
-    assert tuning.training_input == "text"
-    assert tuning.details == FormDetails(
-        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True, drop_unbegun=True
-    )
+    assert FORMS["released"] == FormDetails(
+        dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True, weight_decay=0.01,
+        input="whitespace", drop_unbegun=True,
+    )  # fmt: skip
     assert (tuning.epochs, tuning.batch_size, tuning.learning_rate) == (20, 32, 2e-5)
     assert (tuning.seeds, settings.seeds) == ([5, 7, 42, 123, 1773], [42, 43, 44])
     # Everything else has the paper's value.
@@ -207,12 +183,10 @@ def test_the_released_form_switches_every_part() -> None:
     assert {
         name for name in JamSettings.model_fields
         if getattr(settings, name) != getattr(usual, name)
-    } == {*RELEASED_FORM, "form"}  # fmt: skip
+    } == {"form", "scoring"}  # fmt: skip
     scored = "scored as in the released analysis, unlike the paper's text"
     assert deviations(jam, "fine_tuned", "bert") == [
         scored,
-        "weight decay 0.01, the paper 0",
-        "input whitespace, the paper text",
         *RELEASED_DEVIATIONS,
     ]
     asked = deviations(jam, "few_shot_sc_cotbest")
@@ -222,67 +196,31 @@ def test_the_released_form_switches_every_part() -> None:
         "Table 6 by a strict majority of all answers, unlike the paper's vote",
     ]
     assert len(asked) == 1 + 4 + 2 + 2
-    stated = jam_runs.conditions(jam, "bert", "fine_tuned").settings
-    assert (stated["form"], stated["weight_decay"]) == ("released", 0.01)
+    assert jam_runs.conditions(jam, "bert", "fine_tuned").settings["form"] == "released"
     assert json.loads(jam_tasks.tagging_settings(jam))["form"] == "released"
+    # Scoring has users of its own.
+    own = JamSettings.model_validate({"form": "released", "scoring": "paper"})
+    assert own.scoring == "paper"
 
 
-def test_the_paper_form_is_not_listed() -> None:
-    """Conditions and job parameters of earlier results stay valid."""
-    jam = study(run=RELEASED, models=["gpt-4o", "bert"])
-    assert "form" not in json.loads(jam_tasks.tagging_settings(jam))
-    for model, setting in (("bert", "fine_tuned"), ("gpt-4o", "few_shot_sc_cotbest")):
-        stated = jam_runs.conditions(jam, model, setting).settings
-        assert not {"form", "confusion_votes"} & stated.keys()
-
-
-def test_parts_of_the_released_form_can_be_set() -> None:
-    own = {"votes": "half", "samples": 3, "min_votes": 2}
-    settings = JamSettings.model_validate(
-        {"form": "released", "scoring": "paper", "few_shot": own, "fine_tuning": {"epochs": 3}}
-    )
-    assert (settings.scoring, settings.asking) == ("paper", "released")
-    assert (settings.few_shot.votes, settings.few_shot.samples) == ("half", 3)
-    assert (settings.fine_tuning.form, settings.fine_tuning.epochs) == ("released", 3)
-    tuning = JamSettings.model_validate(
-        {"fine_tuning": {"form": "released", "weight_decay": 0.1, "input": "text"}}
-    ).fine_tuning
-    assert (tuning.weight_decay, tuning.input) == (0.1, "text")
-
-
-def test_released_prompts_can_come_from_a_folder(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "prompts/jam/released", tmp_path / "theirs")
-    own = {"run": RELEASED, "models": ["gpt-4o"], "released_prompts": str(tmp_path / "theirs")}
-    jam = study(**own, asking="released")
-    task = jam_tasks.identification(
-        jam, language="english", model="gpt-4o", setting="zero_shot", seed="42"
-    )
-    assert task.inputs["prompt"] == str(tmp_path / "theirs/zero_shot.jinja")
-
-    def digest(jam: JamStudy) -> str:
-        prompts = jam_runs.conditions(jam, "gpt-4o", "zero_shot").settings["prompts"]
-        return str(prompts["zero_shot.jinja"])
-
-    # Field descriptions are sent to the model, so they are part of the wording.
-    before = digest(jam)
-    file = tmp_path / "theirs/zero_shot.jinja"
-    file.write_text(file.read_text().replace("The idioms of the sentence", "Idioms found"))
-    assert digest(jam) != before
+def test_the_released_prompts_must_enforce_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "prompts/jam/released", tmp_path / "prompts/jam/released")
+    file = tmp_path / "prompts/jam/released/zero_shot.jinja"
     file.write_text("=== user ===\nSentence:{{ sentence }}\n")
     with pytest.raises(UserError, match=r"zero_shot\.jinja: the front matter lacks `answer`"):
-        study(**own, asking="released")
-    with pytest.raises(ValueError, match="released_prompts requires asking: released"):
-        study(**own)
+        study(run={**RELEASED, "root": tmp_path}, models=["gpt-4o"], form="released")
 
 
 def test_released_form_requires_enforcement() -> None:
-    jam = study(run=RELEASED, models=["gpt-4o"], asking="released", seeds=[42])
+    jam = study(run=RELEASED, models=["gpt-4o"], form="released", seeds=[42])
     reason = "the provider enforces no form of the answer"
     assert reason not in {run.lacks for run in jam.plan}
     entry = jam.project.language_model("gpt-4o")
     bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
     run = RELEASED | {"registry": {**jam.project.registry, "gpt-4o": bare}}
-    lacks = study(run=run, models=["gpt-4o"], asking="released")
+    lacks = study(run=run, models=["gpt-4o"], form="released")
     assert {run.lacks for run in lacks.plan} == {reason}
 
 
@@ -290,18 +228,18 @@ def test_released_form_requires_enforcement() -> None:
     ("settings", "run", "message"),
     [
         (
-            {"models": ["o3-mini"], "settings_by_model": {"o3-mini": ["few_shot_sc_cotbest"]}},
+            {"models": ["o3-mini"], "by_model": {"o3-mini": {"settings": ["few_shot_sc_cotbest"]}}},
             None,
-            "settings_by_model: 'o3-mini' is a reasoning model.*use zero_shot",
+            "by_model.o3-mini: 'o3-mini' is a reasoning model.*use zero_shot",
         ),
         ({"models": ["gpt-4o-mni"]}, None, "jam.models: unknown model.*did you mean 'gpt-4o-mini'"),
         ({"models": ["sbert"]}, None, "jam.models: model 'sbert' is of kind 'embedder'"),
-        ({"seeds_by_model": {"bert": [1]}}, None, "jam.seeds_by_model: model 'bert' is of kind"),
-        ({"attention": {"model": "bert"}}, None, "jam.attention.model: model 'bert' is of kind"),
+        ({"by_model": {"bert": {"seeds": [1]}}}, None, "jam.by_model: model 'bert' is of kind"),
+        ({"attention": "bert"}, None, "jam.attention: model 'bert' is of kind"),
         (
-            {"neutral": {"model": "gpt-4o"}},
+            {"neutral": "gpt-4o"},
             None,
-            "jam.neutral.model: 'gpt-4o' is not in jam.models",
+            "jam.neutral: 'gpt-4o' is not in jam.models",
         ),
         (
             {"variants": {"source": "sample"}},
@@ -331,7 +269,7 @@ def test_runs_follow_languages_and_settings() -> None:
         languages=["english", "german"],
         models=["o3-mini", "gpt-4o-mini", "gbert"],
         seeds=[1, 2],
-        seeds_by_model={"o3-mini": [7]},
+        by_model={"o3-mini": {"seeds": [7]}},
         fine_tuning={"seeds": [5]},
     )
     runs = [tuple(run.where.values()) for run in jam.plan.select(experiment="")]
@@ -481,7 +419,7 @@ def test_generated_and_neutral_variants_are_tasks() -> None:
         languages=["english"],
         models=["gpt-4o-mini"],
         variants={"source": "generated", "model": "gemini-2.5-pro"},
-        neutral={"model": "gpt-4o-mini"},
+        neutral="gpt-4o-mini",
     )
     specs = [spec for spec in jam.llm_tasks() if spec.runs]
     assert [spec.name for spec in specs] == [

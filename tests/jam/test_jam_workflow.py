@@ -26,7 +26,7 @@ GENERATED = """
 studies: [jam]
 jam:
   languages: [german]
-  variants: {source: generated, model: jam-test-writer, generated: 3, review: automatic}
+  variants: {source: generated, model: jam-test-writer, review: automatic}
 """
 CONTEXTS = (
     "Gestern hat der Nachbar seinen alten Wagen verkauft und ist in die Stadt gefahren.",

@@ -25,7 +25,6 @@ from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
 from pieline.studies.jam.variants.validation import (
     CRITERIA,
-    VariantChecks,
     apply_reviews,
     check_text,
     check_variants,
@@ -34,7 +33,6 @@ from pieline.studies.jam.variants.validation import (
 )
 
 ICE = original("Marta broke the ice with a joke.", "broke the ice")
-CHECKS = VariantChecks()
 CONTEXT = "The lake behind the hostel had been frozen since Christmas."
 
 
@@ -56,14 +54,6 @@ CONTEXT = "The lake behind the hostel had been frozen since Christmas."
 def test_each_check_has_a_name(text, flags):
     siblings = [f"{CONTEXT} {ICE.sentence}"] if flags == ("duplicate",) else []
     assert check_text(ICE, text, siblings=siblings, known_pies=["cold feet", *ICE.pies]) == flags
-
-
-def test_bounds_are_settings():
-    text = f"{CONTEXT} {ICE.sentence}"
-    assert check_text(ICE, text, limits=VariantChecks(max_context_words=9)) == ("context_too_long",)
-    assert check_text(ICE, text, limits=VariantChecks(min_context_words=11)) == (
-        "context_too_short",
-    )
 
 
 @pytest.mark.parametrize("language", language_names())
@@ -129,7 +119,7 @@ def exported(tmp_path):
 
 def built(originals, variants, reviews=(), adjudications=(), **fields):
     """Build a dataset."""
-    values = {"review": "human", "min_valid": 3, "kept": 3, "seed": 42, "checks": CHECKS}
+    values = {"review": "human"}
     return build_dataset(
         originals,
         variants,
@@ -370,7 +360,7 @@ def five_valid(name):
 def test_selection_is_seeded_and_each_original_has_its_own():
     first, of_first = five_valid("test-0001")
     second, of_second = five_valid("test-0002")
-    chosen = {"review": "human", "min_valid": 3, "per_original": 3}
+    chosen = {"review": "human"}
     both = select_variants([first, second], of_first + of_second, seed=1, **chosen)
     assert [item.variant_number for item in both].count(0) == 2
     alone = select_variants([second], of_second, seed=1, **chosen)
@@ -396,8 +386,7 @@ def test_three_valid_variants_are_needed():
         other.model_copy(update={"verdict": "invalid"}) if other.number > 2 else other
         for other in variants
     ]
-    chosen = {"review": "automatic", "per_original": 3, "seed": 0}
-    assert select_variants([item], invalid, min_valid=3, **chosen) == []
+    assert select_variants([item], invalid, review="automatic") == []
 
 
 def row(item, number=1, **fields):

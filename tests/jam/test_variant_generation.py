@@ -23,10 +23,10 @@ from pieline.studies.jam.variants.generation import (
     generate_variants,
     questions_ahead,
 )
-from pieline.studies.jam.variants.validation import VariantChecks, check_variants
+from pieline.studies.jam.variants.validation import check_variants
 
 PROMPTS = ROOT / "prompts" / "jam"
-GENERATION = GenerationSettings(count=4, temperature=1, max_tokens=500, seed=7)
+GENERATION = GenerationSettings(max_tokens=500)
 ICE = original("Marta broke the ice with a joke.", "broke the ice", id="test-0001")
 BEANS = original(
     "The waiter spilled the beans.", "spilled the beans", figurative=False, id="test-0002"
@@ -102,7 +102,6 @@ def asking(tmp_path, monkeypatch):
 def test_answers_of_both_calls_are_parsed():
     task = HardVariants(
         model="writer", spec="", inputs={}, outputs={}, recordings="", generation=GENERATION,
-        checks=VariantChecks(),
     )  # fmt: skip
     rules = {
         '{"variants": ["a"]}': "object with variants",
@@ -121,8 +120,8 @@ def test_generation_from_originals_to_the_dataset(asking):
         )
         assert len(server.requests) == 7  # four texts to write, three to validate
         sent = server.requests[0].body
-    assert (sent["temperature"], sent["seed"], sent["max_tokens"]) == (1, 7, 500)
-    assert "Write 4 texts" in sent["messages"][-1]["content"]
+    assert (sent["temperature"], sent["max_tokens"]) == (1, 500)
+    assert "Write 5 texts" in sent["messages"][-1]["content"]
 
     assert report["written"]["outcomes"] == {"ok": 3, "unparseable": 1}
     assert list(report["written"]["unreadable"]) == [BEANS.id]
@@ -145,10 +144,6 @@ def test_generation_from_originals_to_the_dataset(asking):
         where="",
         originals_are_released=False,
         review="automatic",
-        min_valid=3,
-        kept=3,
-        seed=42,
-        checks=VariantChecks(),
     )
     assert [item.original_id for item in dataset.sentences] == [ICE.id] * 4
     assert dataset.manifest.dropped_originals == [BEANS.id, MUM.id, WATER.id]

@@ -4,7 +4,6 @@ import ast
 import json
 import os
 import random
-import re
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
@@ -17,10 +16,9 @@ from support import MIRROR, ROOT, needs_mirror
 from pieline.core.errors import UserError
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
-from pieline.llm.questions import Message, Question
+from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
-from pieline.studies.jam.bio import Span, tags_of
-from pieline.studies.jam.predictions.prompt_examples import Example, choose_examples
+from pieline.studies.jam.predictions.prompt_examples import choose_examples
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
     Identification,
@@ -102,13 +100,11 @@ def questions(
     about: JamSentence,
     *,
     entry: LLMEntry | None = None,
-    examples: Sequence[Example] | None = None,
+    examples: Sequence[TaggedSentence] | None = None,
 ) -> list[Question]:
     """Return the questions about a sentence; few-shot examples come from TRAIN by default."""
     if examples is None and isinstance(asked.parameters, FewShot):
-        examples = choose_examples(
-            TRAIN, idiomatic=5, literal=5, seed=asked.seed, language="english"
-        )
+        examples = choose_examples(TRAIN, 5, seed=asked.seed)
     return questions_about([about], entry or model(), asked, examples or ())[about.id]
 
 
@@ -153,68 +149,6 @@ def test_few_shot_shows_ten_examples_and_samples_five_times() -> None:
         assert ("candidates: none" in answer) == (not idioms)
 
 
-def split(*marked: str) -> list[TaggedSentence]:
-    """Return sentences whose idiom is marked by asterisks."""
-    tagged = []
-    for number, text in enumerate(marked):
-        words = re.findall(r"[^ *]+[ ]?|\*", text)
-        inside = [words[:place].count("*") % 2 for place in range(len(words))]
-        kept = [(word, mark) for word, mark in zip(words, inside, strict=True) if word != "*"]
-        marks = [mark for _, mark in kept]
-        spans = [Span(marks.index(1), marks.index(1) + sum(marks))] if any(marks) else []
-        tags = tuple(tags_of(spans, len(kept)))
-        tagged.append(TaggedSentence(f"train-{number}", tuple(word for word, _ in kept), tags))
-    return tagged
-
-
-@pytest.mark.parametrize(
-    ("language", "tagged", "literal", "shown"),
-    [
-        ("english", "She *broke the ice* at once .", "He breaks the ice daily .", "breaks the ice"),
-        ("english", "They *let off steam* .", "The kettle lets off steam .", "lets off steam"),
-        ("german", "Er bekam *kalte Füße* .", "Mit kaltem Fuß trat er ein .", "kaltem Fuß"),
-        ("italian", "È *all'acqua di rose* .", "Un dolce all’acqua di rose .", "all’acqua di rose"),
-        # Not consecutive, only part of a PIE, and only one content word.
-        ("english", "She *broke the ice* .", "He breaks through the ice .", None),
-        ("english", "She *broke the ice* .", "The ice is thick .", None),
-        ("english", "It was *a lemon* .", "He bought a lemon .", None),
-    ],
-)
-def test_a_literal_example_shows_its_pie_as_a_rejected_candidate(
-    language: str, tagged: str, literal: str, shown: str | None
-) -> None:
-    train = split(tagged, literal)
-    examples = choose_examples(
-        train, idiomatic=1, literal=1, seed=1, language=language, examples="contrastive"
-    )
-    assert {example.sentence: example.literal_pie for example in examples} == {
-        train[0]: None,
-        train[1]: shown,
-    }
-    assert [example.lacks_candidate for example in examples].count(True) == (shown is None)
-    asked = task("few_shot_sc_cotbest")
-    (question, *_) = questions(asked, sentence(language), examples=examples)
-    answers = dict(zip(question.messages[1:-1:2], question.messages[2:-1:2], strict=True))
-    answer = answers[Message("user", f"Sentence: {literal}")].content
-    if shown:
-        assert answer == (
-            f"candidates:\n- {shown}: used literally, its words mean what they say\nidioms: []"
-        )
-    else:
-        assert answer == "candidates: none\nidioms: []"
-
-
-def test_sentences_with_a_literal_pie_come_first_and_others_fill_up() -> None:
-    plain = [f"Nothing number {number} here ." for number in range(30)]
-    train = split("She *broke the ice* .", *plain, "He breaks the ice .", "Ice broke the ice .")
-    for seed in range(5):
-        chosen = choose_examples(
-            train, idiomatic=1, literal=4, seed=seed, language="english", examples="contrastive"
-        )
-        assert sum(example.literal_pie is not None for example in chosen) == 2
-        assert sum(example.lacks_candidate for example in chosen) == 2
-
-
 def replicated(path: Path, seed: int) -> list[str]:
     """Replicate the released code's choice of examples with pandas."""
     rows, tokens, tags = [], [], []
@@ -236,8 +170,7 @@ def replicated(path: Path, seed: int) -> list[str]:
 
 
 def drawn(train: Sequence[TaggedSentence], seed: int) -> list[str]:
-    chosen = choose_examples(train, idiomatic=5, literal=5, seed=seed, language="english")
-    return [example.sentence.text for example in chosen]
+    return [example.text for example in choose_examples(train, 5, seed=seed)]
 
 
 def test_examples_are_drawn_as_in_the_released_code(tmp_path: Path) -> None:
@@ -256,28 +189,9 @@ def test_examples_of_the_real_dev_split_match_the_released_code(language: str) -
         assert drawn(train, seed) == replicated(path, seed)
 
 
-@needs_mirror
-def test_the_literal_sentences_with_a_pie_are_known_and_preferred() -> None:
-    train = read_id10m(MIRROR / "id10m/dev_english.tsv", split="dev")
-    literal = [item for item in train if not item.spans]
-    holding = {
-        example.sentence.id
-        for example in choose_examples(
-            train, idiomatic=0, literal=len(literal), seed=0, language="english",
-            examples="contrastive",
-        )
-        if example.literal_pie
-    }  # fmt: skip
-    assert len(holding) == 50
-    contrastive = choose_examples(
-        train, idiomatic=5, literal=5, seed=42, language="english", examples="contrastive"
-    )
-    assert sum(example.sentence.id in holding for example in contrastive) == 5
-
-
 def test_too_few_examples_are_one_line() -> None:
     with pytest.raises(UserError, match=r"sentences with an idiom \(500 examples requested"):
-        choose_examples(TRAIN, idiomatic=500, literal=5, seed=42, language="english")
+        choose_examples(TRAIN, 500, seed=42)
 
 
 def test_reasoning_models_are_sent_no_temperature() -> None:
@@ -350,32 +264,24 @@ DUTCH = ["go dutch", "asked"]
 @pytest.mark.parametrize(
     ("how", "answers", "outcome", "idioms"),
     [
-        # An idiom needs three of five answers, unless fewer are required.
+        # An idiom needs three of five answers, or two of two or three.
         ({}, [["go dutch"], ["Go  Dutch."], ["asked"], ["asked"], []], "ok", ()),
         ({}, [["go dutch"], ["Go  Dutch."], ["go dutch"], ["asked"], []], "ok", ("go dutch",)),
-        ({"min_votes": 2}, [["go dutch"], ["Go  Dutch."], ["asked"], ["asked"], []], "ok", DUTCH),
+        ({"samples": 3}, [["go dutch"], ["Go  Dutch."], ["asked"]], "ok", ("go dutch",)),
+        ({"samples": 2}, [["go dutch"], ["asked"]], "ok", ()),
         # Different PIEs, and parts of one, are not added up.
         (
-            {"min_votes": 2},
-            [["break the ice"], ["thin ice"], ["break the bank"], ["the ice"], ["break"]],
+            {"samples": 3},
+            [["break the ice"], ["thin ice"], ["break the bank"]],
             "ok",
             (),
         ),
         # An answer selects at most one idiom.
         ({}, [DUTCH, DUTCH[::-1], ["go dutch", *DUTCH], ["asked"], []], "ok", ()),
         ({}, [DUTCH, DUTCH[::-1], DUTCH, ["went dutch"], ["asked"]], "ok", ("go dutch",)),
-        ({"votes": "half"}, [DUTCH, DUTCH[::-1], DUTCH, ["asked"], []], "ok", DUTCH),
-        ({"samples": 1, "min_votes": 1}, [DUTCH], "ok", ("go dutch",)),
+        ({"samples": 1}, [DUTCH], "ok", ("go dutch",)),
         # Too few readable answers are unknown and not empty.
         ({}, [["a b"], ["a b"], "truncated", "truncated", "unparseable"], "truncated", None),
-        # Half of the readable answers are enough.
-        (
-            {"votes": "half"},
-            [["a b"], ["a b"], "truncated", "truncated", "unparseable"],
-            "ok",
-            ("a b",),
-        ),
-        ({"votes": "half"}, [["x y"], ["x y"], [], [], "refused"], "ok", ("x y",)),
         ({}, [["x y"], ["x y"], [], [], "refused"], "ok", ()),
         # The first answer can count alone.
         ({"votes": "first"}, [["a b", "c d"], *[["x y"]] * 4], "ok", ("a b", "c d")),
@@ -401,8 +307,6 @@ def test_votes(
 def test_one_answer_without_votes_counts_in_full() -> None:
     prediction = combine("s", [sample("x y", "X  y", "broke the ice")], language="english")
     assert prediction.idioms == ("x y", "broke the ice")
-    with pytest.raises(ValueError, match="min_votes"):
-        FewShot(samples=2, min_votes=3)
 
 
 @pytest.mark.parametrize(
@@ -422,8 +326,6 @@ def test_forms_of_one_pie_are_votes_for_it(
     assert voted(*answers, language=language).idioms == (forms[kept],)
     for order in permutations(answers):
         assert len(voted(*order, language=language).idioms or ()) == 1
-    # With equal words required, each form would have one vote.
-    assert voted(*answers, language=language, votes="half").idioms == ()
 
 
 def test_a_run_asks_every_question_once_and_keeps_the_order(tmp_path: Path) -> None:
@@ -452,11 +354,8 @@ def test_a_run_asks_every_question_once_and_keeps_the_order(tmp_path: Path) -> N
     assert all(item.rule for item in predictions[0].samples)
 
 
-def test_a_changed_train_split_gives_other_examples(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = task("few_shot_sc_cotbest", examples="contrastive")
-    asked = with_files(asked, tmp_path, sentence())
+def test_a_changed_train_split_gives_other_examples(tmp_path: Path) -> None:
+    asked = with_files(task("few_shot_sc_cotbest"), tmp_path, sentence())
     train = Path(asked.inputs["train"])
     shown = []
     for seed in (1, 2):
@@ -465,8 +364,6 @@ def test_a_changed_train_split_gives_other_examples(
         shown.append([question.messages for question in asked.questions(model())])
         assert shown[-1] == [question.messages for question in asked.questions(model())]
     assert shown[0] != shown[1]
-    asked.run(model(), lambda sent: {one.key: Answer(key=one.key, text="[]") for one in sent})
-    assert "5 of the examples show no candidate" in capsys.readouterr().err
 
 
 def test_the_released_form_is_enforced_and_asked_as_the_code_asks() -> None:

@@ -127,7 +127,7 @@ def display_inputs(records: list[JamMetrics], folder: Path) -> DisplayInputs:
             *(model for model in MODELS if model.name in run),
             *(model.model_copy(update=absent) for model in MODELS if model.name not in run),
         ),
-        options={"figure3": {}, "permutations": 99},
+        options={"form": "paper", "permutations": 99},
         data="released",
     )
 
@@ -553,14 +553,11 @@ def test_sizes_of_table_7(text: str | None, size: float | None) -> None:
     assert billions(text) == (size if size is None else pytest.approx(size))
 
 
-def test_a_variant_confuses_a_run_if_most_seeds_are_confused() -> None:
-    seeds = [
-        metrics(right_originals(178, flips=flips), model="gpt-4o-mini", seed=seed)
-        for seed, flips in ((42, 1), (43, 2), (44, 5))
-    ]
-    single = metrics(right_originals(178, flips=1))
+def test_variants_are_counted_by_the_runs_that_they_confuse() -> None:
+    one = metrics(right_originals(178, flips=2), model="gpt-4o-mini")
+    other = metrics(right_originals(178, flips=1))
     encoder = metrics(right_originals(178, flips=99), model="bert", setting="fine_tuned")
-    counts = confused_runs(prompted([*seeds, single, encoder]), "english")
+    counts = confused_runs(prompted([one, other, encoder]), "english")
     confused = {name: count for name, count in counts.items() if count}
     assert confused == {"o0-v1": 2, "o1-v1": 1}
     assert len(counts) == 534
@@ -593,49 +590,28 @@ CONFUSING = [
 
 
 @pytest.mark.parametrize(
-    ("figure3", "bars", "uncounted", "reasons"),
+    ("form", "bars", "uncounted", "reasons"),
     [
-        ({}, [4, 1], ["Claude 4 Sonnet"], []),
-        (
-            {"seed": 43},
-            [5],
-            ["Claude 4 Sonnet", "GPT-4o", "o3-mini"],
-            ["seed 43, the paper 42"],
-        ),
-        (
-            {"setting": "zero_shot"},
-            [91],
-            ["GPT-4o mini"],
-            ["setting zero_shot, the paper few_shot_sc_cotbest"],
-        ),
+        ("paper", [4, 1], ["Claude 4 Sonnet"], []),
         # As in the released code, reasoning models are left out.
         (
-            {"count": "released"},
+            "released",
             [3, 1],
             ["Claude 4 Sonnet", "o3-mini"],
-            ["count released, the paper models"],
+            ["without reasoning models, which run only zero-shot, unlike the paper"],
         ),
-        # Two seeds of GPT-4o mini's run confuse the same five variants.
-        ({"count": "runs"}, [3 + 5 + 1 + 40 + 50], [], ["count runs, the paper models"]),
     ],
 )
-def test_figure_3_counts_models_in_one_run_each_or_all_runs(
-    figure3: dict[str, Any],
-    bars: list[int],
-    uncounted: list[str],
-    reasons: list[str],
-    tmp_path: Path,
+def test_figure_3_counts_models_in_one_run_each(
+    form: str, bars: list[int], uncounted: list[str], reasons: list[str], tmp_path: Path
 ) -> None:
     use_style(ROOT / "templates/pieline.mplstyle")
-    made_from = display_inputs(CONFUSING, tmp_path).model_copy(
-        update={"options": {"figure3": figure3}}
-    )
+    made_from = display_inputs(CONFUSING, tmp_path).model_copy(update={"options": {"form": form}})
     figure = figure_of("confused_models", made_from)
     (axis,) = figure.axes
     assert [bar.get_height() for bar in axis.patches] == bars
-    counted = "runs" if figure3.get("count") == "runs" else "models"
-    assert axis.get_xlabel() == f"confused {counted}"
-    assert ("printed: 118" in axis.get_title()) == (figure3 == {})
+    assert axis.get_xlabel() == "confused models"
+    assert ("printed: 118" in axis.get_title()) == (form == "paper")
     note = figure.get_supxlabel().replace("\n", " ")
     listed = ", ".join(f"{label} (English)" for label in uncounted)
     assert (f"so not counted: {listed}." if listed else "of its seeds.") in note
@@ -781,12 +757,11 @@ def test_figures_report_unreadable_answers(tmp_path: Path) -> None:
         tmp_path,
     )
     for kind in ("accuracy_vs_drift", "all_vs_mixed", "confused_models"):
-        count = {"figure3": {"count": "runs"}} if kind == "confused_models" else {}
-        figure = figure_of(kind, runs.model_copy(update={"options": count}))
+        figure = figure_of(kind, runs)
         note = figure.get_supxlabel().replace("\n", " ")
         assert "* Unreadable answers of GPT-4o: English Zero-shot 163 of 712." in note
-        assert "Unreadable answers (of all, over seeds) count as wrong." in note
         if kind != "confused_models":
+            assert "Unreadable answers (of all, over seeds) count as wrong." in note
             names = [text.get_text() for axis in figure.axes for text in axis.texts]
             (marked,) = [name for name in names if name.endswith("*")]
             assert f"{marked[:-1]}\N{NO-BREAK SPACE}GPT-4o," in note

@@ -14,13 +14,12 @@ from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.models.entries import EncoderEntry
-from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag, spans_of
-from pieline.studies.jam.datasets.tagging_data import by_white_space, cut_at_sentence_ends
-from pieline.studies.jam.metrics.tokens import span_scores
+from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag, span_text, spans_of, white_space_words
+from pieline.studies.jam.datasets.tagging_data import cut_at_sentence_ends
 from pieline.studies.jam.predictions.tagging import predict
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence
-from pieline.studies.jam.training.settings import Batching, TaggingSettings
+from pieline.studies.jam.training.settings import Batching, TaggerTraining
 from pieline.studies.jam.training.subwords import (
     IGNORED,
     EncodedSentence,
@@ -33,7 +32,7 @@ from pieline.studies.jam.training.tagger import Tagger, load_tagger
 from pieline.studies.jam.training.training import TaggingLog, fine_tune
 
 TRAIN, DEV, TEST = sentences(60, seed=1), sentences(20, seed=2), sentences(40, seed=3)
-SETTINGS = TaggingSettings(epochs=4, batch_size=4, learning_rate=5e-3)
+SETTINGS = TaggerTraining(epochs=4, batch_size=4, learning_rate=5e-3)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def _one_thread() -> None:
 
 
 def train(
-    entry: EncoderEntry, checkpoint: Path, *, seed: int = 5, settings: TaggingSettings = SETTINGS
+    entry: EncoderEntry, checkpoint: Path, *, seed: int = 5, settings: TaggerTraining = SETTINGS
 ) -> tuple[Tagger, TaggingLog]:
     tagger = load_tagger(entry, seed=seed)
     log = fine_tune(tagger, TRAIN, DEV, settings, seed=seed, identity="t", checkpoint=checkpoint)
@@ -71,8 +70,7 @@ def test_the_released_form_trains_as_the_notebook(
     entry: EncoderEntry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Dropout applies to every layer, and four batches share a step; the last group is smaller."""
-    settings = TaggingSettings(form="released", epochs=1, batch_size=4, learning_rate=5e-3)
-    assert settings.weight_decay == 0.01
+    settings = TaggerTraining(form="released", epochs=1, batch_size=4, learning_rate=5e-3)
     tagger = load_tagger(entry, seed=5)
     steps = 0
 
@@ -176,23 +174,6 @@ def test_it_learns_and_keeps_the_last_epoch(trained: tuple[Tagger, TaggingLog]) 
     predicted = tagger.tag([item.tokens for item in TEST])
     right = sum(spans_of(tags) == item.spans for tags, item in zip(predicted, TEST, strict=True))
     assert right > 0.9 * len(TEST)
-
-
-def test_the_best_epoch_on_dev_need_not_be_the_last(entry: EncoderEntry, tmp_path: Path) -> None:
-    # Such a high rate destroys what the first steps learned.
-    rough = TaggingSettings(epochs=4, batch_size=8, learning_rate=0.05, keep="best")
-    runs = {}
-    for keep in ("best", "last"):
-        settings = rough.model_copy(update={"keep": keep})
-        tagger, log = train(entry, tmp_path / f"{keep}.pt", settings=settings)
-        tags = tagger.tag([item.tokens for item in DEV])
-        again = span_scores([item.tags for item in DEV], tags)
-        assert again.f1 == log.epochs[log.kept_epoch - 1].dev_span_f1
-        runs[keep] = log
-    scores = [epoch.dev_span_f1 for epoch in runs["best"].epochs]
-    assert [epoch.dev_span_f1 for epoch in runs["last"].epochs] == scores
-    assert runs["best"].kept_epoch == scores.index(max(scores)) + 1 < 4
-    assert runs["last"].kept_epoch == 4
 
 
 def test_weights_depend_on_seed_and_batching_only(
@@ -335,33 +316,25 @@ IDIOM = TaggedSentence(
 )  # fmt: skip
 
 
-def test_words_between_white_space_get_the_tags_of_their_tokens() -> None:
-    words = by_white_space(IDIOM)
-    assert words.text == IDIOM.text
-    assert [word.strip() for word in words.tokens] == IDIOM.text.split()
-    tagged = [pair for pair in zip(words.tokens, words.tags, strict=True) if pair[1] != "O"]
-    assert tagged == [
-        ("in ", "B-IDIOM"), ("the ", "I-IDIOM"), ("lurch! ", "I-IDIOM"), ("“can't ", "B-IDIOM"),
-    ]  # fmt: skip
+WORDS: list[Tag] = ["O"] * 3 + ["B-IDIOM", "I-IDIOM", "I-IDIOM", "B-IDIOM", "O"]
+"""Tags of the words of `IDIOM` between white space."""
 
 
 @needs_mirror
 @pytest.mark.parametrize("language", ["english", "german"])
 def test_words_of_the_real_data_are_what_splitting_at_white_space_gives(language: str) -> None:
     for item in read_id10m(MIRROR / f"id10m/test_{language}.tsv", split="test"):
-        words = by_white_space(item)
-        assert [word.strip() for word in words.tokens] == item.text.split()
-        assert len(words.spans) == len(item.spans)
+        words = [span_text(item.tokens, place) for place in white_space_words(item.tokens)]
+        assert words == item.text.split()
 
 
 def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
     class Spy:
-        """Tagger that tags words as `by_white_space` does, and tokens as in the sentence."""
+        """Tagger that tags words as in `WORDS`, and tokens as in the sentence."""
 
         def tag(self, texts: list[list[str]], **_: bool) -> list[list[Tag]]:
             self.read = texts[0]
-            known = (IDIOM, by_white_space(IDIOM))
-            return [list(item.tags) for item in known if len(item.tokens) == len(texts[0])]
+            return [list(tags) for tags in (IDIOM.tags, WORDS) if len(tags) == len(texts[0])]
 
     sentence = JamSentence(
         id="test-0001", original_id="test-0001", variant_number=0, language="english",
@@ -372,7 +345,7 @@ def test_sentences_are_tagged_in_the_words_of_the_training() -> None:
     (prediction,) = predict(spy, [sentence])
     assert spy.read == [token.strip() for token in IDIOM.tokens]
     assert (prediction.tags, prediction.idioms) == (IDIOM.tags, ("in the lurch", "can't"))
-    (prediction,) = predict(spy, [sentence], words="whitespace")
+    (prediction,) = predict(spy, [sentence], form="released")
     assert spy.read == IDIOM.text.split()
     # Punctuation belongs to the adjacent word.
     assert prediction.idioms == ("in the lurch!", "“can't")
@@ -402,9 +375,7 @@ def test_in_the_released_form_an_unbegun_tag_marks_no_idiom() -> None:
     class Stub:
         """Tagger whose model predicts `numbers`."""
 
-        def tag(
-            self, texts: list[list[str]], *, bfloat16: bool, drop_unbegun: bool
-        ) -> list[list[Tag]]:
+        def tag(self, texts: list[list[str]], *, drop_unbegun: bool) -> list[list[Tag]]:
             return [decode(sentence, numbers, drop_unbegun=drop_unbegun) for _ in texts]
 
     item = JamSentence(

@@ -18,7 +18,6 @@ from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.bio import Tag
-from pieline.studies.jam.datasets.tagging_data import by_white_space
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
 from pieline.studies.jam.records import JamSentence, as_sentence
@@ -64,24 +63,21 @@ def write_fold_data(
         "jam_fold_data",
         input={"train": folder / "train.tsv", "added": folder / "dataset.jsonl"},
         output={"train": trains, "folds": folder / "folds.json"},
-        params={"words": words},
+        params={},
         wildcards={"setting": setting, "language": "english"},
     )
     return trains, read_json(folder / "folds.json")
 
 
-@pytest.mark.parametrize("words", ["text", "whitespace"])
 @pytest.mark.parametrize("setting", ["fine_tuned_hard", "fine_tuned_originals"])
-def test_no_encoder_is_trained_on_the_pies_that_it_tags(
-    setting: str, words: str, tmp_path: Path
-) -> None:
-    trains, folds = write_fold_data(tmp_path, setting, words)
+def test_no_encoder_is_trained_on_the_pies_that_it_tags(setting: str, tmp_path: Path) -> None:
+    trains, folds = write_fold_data(tmp_path, setting)
     seen: list[str] = []
     for fold, path in enumerate(trains):
         usual, *added = read_id10m(path, split="train")
         assert usual.tokens
         expected = [
-            by_white_space(training_text(item)) if words == "whitespace" else training_text(item)
+            training_text(item)
             for item in dataset()
             if folds[item.original_id] != fold
             and (item.is_original or setting == "fine_tuned_hard")
@@ -108,9 +104,7 @@ def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         def __init__(self, weights: str) -> None:
             self.tags = weights == "fold-1"
 
-        def tag(
-            self, texts: list[list[str]], *, bfloat16: bool, drop_unbegun: bool
-        ) -> list[list[Tag]]:
+        def tag(self, texts: list[list[str]], *, drop_unbegun: bool) -> list[list[Tag]]:
             assert not drop_unbegun
             first: Tag = "B-IDIOM" if self.tags else "O"
             return [[first, *["O"] * (len(text) - 1)] for text in texts]

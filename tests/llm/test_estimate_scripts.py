@@ -27,7 +27,7 @@ GENERATED = {
     "jam": {
         "languages": ["german"],
         "models": ["gpt-4o-mini", "o3-mini"],
-        "variants": {"source": "generated", "model": "gemini-2.5-pro", "generated": 5},
+        "variants": {"source": "generated", "model": "gemini-2.5-pro"},
     },
     "idiots": {"models": ["llama-2-7b-chat"]},
 }

@@ -353,7 +353,7 @@ def test_the_serving_job_records_all_runs_of_its_model(
         {
             "studies": ["idiots"],
             "idiots": {"models": ["served"], "settings": ["zero_shot"], "seeds": [1, 2]},
-            "llm": {"recordings_folder": str(tmp_path / "recordings"), "max_attempts": 1},
+            "llm": {"recordings_folder": str(tmp_path / "recordings")},
         }
     )
     tasks = planned_tasks(config.model_dump_json(), models, ROOT).tasks

@@ -11,8 +11,7 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.task import load_task
 from pieline.planned import planned_tasks
 
-# Few-shot and zero-shot parameters differ in a single value.
-FEW_SHOT = {"jam": {"few_shot": {"temperature": 0.5}}}
+FEW_SHOT = {"jam": {"few_shot": {"examples": 2, "samples": 3}}}
 GENERATED = {"jam": {"variants": {"source": "generated", "model": "gemini-2.5-pro"}}}
 
 

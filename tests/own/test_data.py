@@ -445,11 +445,10 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
         output=originals, params={"limit": None, "decided_by": "tags"}, wildcards=job,
     )  # fmt: skip
     checked, chosen = place(jam_paths.VARIANTS), study.settings.variants
-    checks = chosen.checks.canonical()
     run_script(
         "jam_variants", input={**originals, "variants": variants},
         output={"variants": checked, "report": place(jam_paths.VARIANTS_REPORT)},
-        params={"source": "released", "checks": checks},
+        params={"source": "released"},
     )  # fmt: skip
     data, manifest = place(jam_paths.DATASET), place(jam_paths.MANIFEST)
     run_script(
@@ -459,8 +458,7 @@ def test_a_new_language_appears_in_all_tables(folder: Path, tmp_path: Path) -> N
             "annotations": [], "adjudications": [],
         },
         output={"dataset": data, "manifest": manifest, "disputed": place(jam_paths.DISPUTED)},
-        params=chosen.model_dump(include={"review", "min_valid", "kept", "seed"})
-        | {"checks": checks, "limit": None},
+        params={"review": chosen.review, "limit": None},
     )  # fmt: skip
     sentences = load_jsonl(data, JamSentence)
     assert len(sentences) == 8

@@ -178,18 +178,15 @@ def test_a_misspelled_field_is_reported_with_the_right_one(
 
 MISNAMED = [
     ("jam", "models", {"models": ["sbrt"]}),
-    ("jam", "settings_by_model", {"settings_by_model": {"sbrt": ["zero_shot"]}}),
-    ("jam", "seeds_by_model", {"seeds_by_model": {"sbrt": [1]}}),
-    ("jam", "max_tokens_by_model", {"max_tokens_by_model": {"sbrt": {"zero_shot": 9}}}),
+    ("jam", "by_model", {"by_model": {"sbrt": {"seeds": [1]}}}),
     ("jam", "variants.model", {"variants": {"model": "sbrt"}}),
-    ("jam", "neutral.model", {"neutral": {"model": "sbrt"}}),
-    ("jam", "attention.model", {"attention": {"model": "sbrt"}}),
+    ("jam", "neutral", {"neutral": "sbrt"}),
+    ("jam", "attention", {"attention": "sbrt"}),
     ("idiots", "models", {"models": ["sbrt"]}),
-    ("idiots", "settings_by_model", {"settings_by_model": {"sbrt": ["zero_shot"]}}),
+    ("idiots", "by_model", {"by_model": {"sbrt": {"settings": ["zero_shot"]}}}),
     ("idiolink", "models", {"models": ["sbrt"]}),
     ("idiolink", "leave_out", {"leave_out": {"sbrt": "too slow"}}),
     ("idiolink", "finetuning.models", {"finetuning": {"models": ["sbrt"]}}),
-    ("idiolink", "finetuning.batch_sizes", {"finetuning": {"batch_sizes": {"sbrt": 8}}}),
 ]
 
 

@@ -162,7 +162,7 @@ PLAIN = {"plain": {"file": "plain.jinja"}}
     [
         ("jam", {"settings": ["plane"], "prompts": PLAIN}, "unknown setting 'plane'.*'plain'"),
         ("idiots", {"settings": ["plane"], "prompts": PLAIN}, "unknown setting 'plane'.*'plain'"),
-        ("jam", {"settings_by_model": {MODEL: ["few"]}}, "unknown setting 'few'"),
+        ("jam", {"by_model": {MODEL: {"settings": ["few"]}}}, "unknown setting 'few'"),
         ("jam", {"settings": ["fine_tuned"]}, "'fine_tuned' is not a setting of language models"),
         ("jam", {"prompts": {"baseline": {"file": "x"}}}, "setting 'baseline' is already defined"),
         (

@@ -55,7 +55,7 @@ def test_missing_runs_are_counted_by_reason_and_model() -> None:
     settings = {
         "models": ["gpt-4o", "vicuna-7b"],
         "settings": ["zero_shot", "zero_shot_schema"],
-        "settings_by_model": {"vicuna-7b": ["zero_shot"]},
+        "by_model": {"vicuna-7b": {"settings": ["zero_shot"]}},
     }
     report = report_of("idiots", idiots=settings, llm={"mode": "replay"})
     assert report.left_out() == [

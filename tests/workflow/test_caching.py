@@ -121,10 +121,10 @@ CHANGES = {
         replaced("{zero_shot: 96", "{zero_shot: 95"),
         lambda job: job.rule == "prompt_idioms" and "/zero_shot/" in min(job.outputs),
     ),
-    "the number of hard negatives": Change(
+    "the form of fine-tuning": Change(
         "config/sample.yaml",
-        replaced("finetuning: {seeds", "finetuning: {hard_negatives: 1, seeds"),
-        lambda job: job.rule in {"sampled_tuples", "fine_tune"}
+        replaced("finetuning: {seeds", "finetuning: {form: released, seeds"),
+        lambda job: job.rule == "fine_tune"
         or "idiolink_hyperparameters" in min(job.outputs),
     ),
     "a table's function": module(f"{LIBRARY}/studies/idiots/tables.py"),

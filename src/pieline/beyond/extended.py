@@ -39,7 +39,8 @@ def check_reference(
         settings: Settings of the study.
         where: Key in config.yaml.
     """
-    known = [*chain(settings.settings, *settings.settings_by_model.values())]
+    own = (settings.settings_of(model) for model in settings.by_model)
+    known = [*chain(settings.settings, *own)]
     if against and against not in known:
         raise UserError(
             f"{against!r} is not one of the settings",

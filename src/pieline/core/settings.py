@@ -6,7 +6,7 @@ from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 import pydantic
-from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic import BaseModel, GetCoreSchemaHandler, PositiveInt
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
@@ -47,8 +47,11 @@ def effect_of(field: FieldInfo) -> Effect | None:
 
 
 def may_deviate(field: FieldInfo) -> bool:
-    """Return whether every value of a setting but the default is a deviation from the paper."""
-    return bool(_declared(field).get("deviates"))
+    """Return whether every value of a setting but the default is a deviation from the paper.
+
+    This is also true of undeclared fields with a default: parameters that are no settings.
+    """
+    return bool(_declared(field).get("deviates", not field.is_required()))
 
 
 def _declared(field: FieldInfo) -> Any:
@@ -172,6 +175,29 @@ def _section(model: Any) -> Any:
     """Return the class of the settings in an optional section; other types unchanged."""
     kinds = get_args(model) if get_origin(model) in (UnionType, Union) else ()
     return next((kind for kind in kinds if hasattr(kind, "model_fields")), model)
+
+
+class OfModel(Settings):
+    """Settings of one language model, in place of those of all models."""
+
+    settings: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        affects="display",
+        description="Prompt settings; null: those of all models.",
+    )
+    seeds: list[Seed] | None = Field(
+        default=None,
+        min_length=1,
+        affects="display",
+        description="Seeds; null: those of all models.",
+    )
+    max_tokens: dict[str, PositiveInt] = Field(
+        default={},
+        affects="predictions",
+        deviates=False,
+        description="Maximum tokens of answers, by setting, such as {zero_shot: 20000}.",
+    )
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:

@@ -112,7 +112,7 @@ class QuestionRun:
         """Ask all questions and return the answers by key.
 
         If all attempts at a question fail, the other questions are still asked. A failed response
-        counts as an answer once there are as many as `llm.max_attempts`.
+        counts as an answer once there are as many as `max_attempts`.
 
         Raises:
             UserError: The spending cap is reached, the key or model is rejected, the address cannot
@@ -308,7 +308,8 @@ class QuestionRun:
                 f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.possibly_billed}",
                 where=self._spec.label,
                 hint="the other answers are recorded; a further run asks the missing ones, except"
-                " those with llm.max_attempts recorded failures (pieline recordings reask --help)",
+                f" those with {self._settings.max_attempts} recorded failures (pieline recordings"
+                " reask --help)",
             )
 
     def _describe(self, error: Exception) -> str:

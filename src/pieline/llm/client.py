@@ -62,7 +62,7 @@ def ask(
 
     If all attempts at a question fail, the other questions are still asked, and then the run fails.
     The next run asks only the questions that are still unanswered. Once the recordings have as many
-    failed responses to a question as `llm.max_attempts`, it is not asked again: the last one counts
+    failed responses to a question as `max_attempts`, it is not asked again: the last one counts
     as an unreadable answer if the model generated anything. Identical questions are asked once.
 
     Processes that query the same provider take turns, using a lock in the recordings folder, so

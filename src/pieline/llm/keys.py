@@ -8,7 +8,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from pieline.core.errors import UserError
-from pieline.llm.settings import LLMSettings
+from pieline.llm.settings import LLMSection
 from pieline.models.llm import LLMEntry, check_url
 
 NO_KEY = "unused"
@@ -74,7 +74,7 @@ def api_key(spec: LLMEntry) -> str:
     return key
 
 
-def api_base(spec: LLMEntry, settings: LLMSettings) -> str:
+def api_base(spec: LLMEntry, settings: LLMSection) -> str:
     """Return the address that a model is asked at.
 
     The address is that of the model's entry, `llm.api_bases` or `DEFAULT_ADDRESSES`. No environment
@@ -105,7 +105,7 @@ def api_base(spec: LLMEntry, settings: LLMSettings) -> str:
     return base
 
 
-def expected_origin(spec: LLMEntry, settings: LLMSettings) -> str | None:
+def expected_origin(spec: LLMEntry, settings: LLMSection) -> str | None:
     """Return the origin (see `origin`) of the server that should answer; None if it is not known.
 
     It is not known for local models and if the environment variable of the entry is not set.

@@ -5,7 +5,7 @@ from functools import partial
 
 from pieline.core.errors import UserError
 from pieline.llm.keys import api_base, api_key
-from pieline.llm.settings import LLMSettings
+from pieline.llm.settings import LLMSection
 from pieline.models.llm import LLMEntry
 from pieline.models.llm_weights import find_weights
 
@@ -20,7 +20,7 @@ def unsupported_reason(entry: LLMEntry, setting: str) -> str:
     return ""
 
 
-def obstacles(entry: LLMEntry, settings: LLMSettings) -> Iterator[UserError]:
+def obstacles(entry: LLMEntry, settings: LLMSection) -> Iterator[UserError]:
     """Yield the reasons why a model cannot be queried; in mode `replay`, the only one is the mode.
 
     Skips slow checks: the function neither contacts the provider nor computes digests of weights.

@@ -129,7 +129,7 @@ def backoff(scale_s: float, longest_s: float) -> Callable[[RetryCallState], floa
         asked = retry_after(error) if error else 0.0
         if asked > longest_s:
             raise TooLongWaitError(
-                f"the provider asks to wait {asked:.0f} s, more than llm.max_wait_s"
+                f"the provider asks to wait {asked:.0f} s, more than {longest_s:.0f} s"
             ) from error
         return asked + random(retry_state)
 

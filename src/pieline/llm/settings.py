@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 from pieline.core.errors import UserError, nearest
 from pieline.core.settings import Field, Settings
@@ -44,7 +44,7 @@ class ProviderLimits(Settings):
     )
 
 
-class LLMSettings(Settings):
+class LLMSection(Settings):
     """Settings for querying language models: the `llm:` section of config.yaml."""
 
     mode: Literal["record", "replay", "fresh"] = Field(
@@ -67,32 +67,6 @@ class LLMSettings(Settings):
         affects="nothing",
         description="Maximum seconds per attempt, from sending to the last byte, unless the"
         " provider has its own; null: 120, or 900 for a model that thinks.",
-    )
-    start_timeout_s: float = Field(
-        default=1800.0,
-        gt=0,
-        affects="nothing",
-        description="Maximum seconds for the server of a local model to start.",
-    )
-    max_attempts: int = Field(
-        default=6,
-        ge=1,
-        affects="nothing",
-        description="Maximum number of attempts per question; recorded failures of earlier runs"
-        " count.",
-    )
-    backoff_s: float = Field(
-        default=1.0,
-        gt=0,
-        affects="nothing",
-        description="Scale in seconds of the random exponential jitter between attempts.",
-    )
-    max_wait_s: float = Field(
-        default=300.0,
-        gt=0,
-        affects="nothing",
-        description="Maximum seconds of the jitter, and of the wait that a provider may request"
-        " (Retry-After); if it requests a longer one, the question fails.",
     )
     providers: dict[str, ProviderLimits] = Field(
         default_factory=dict,
@@ -118,18 +92,12 @@ class LLMSettings(Settings):
         affects="nothing",
         description="Folder of all recordings, the spending ledger and the lock files.",
     )
-    retired: dict[str, str] = Field(
-        default_factory=dict,
-        affects="display",
-        description="Reason for not querying a checkpoint, by checkpoint; models.yaml marks"
-        " others as retired.",
-    )
 
-    def for_jobs(self, root: Path, entries: Iterable[object]) -> Self:
+    def for_jobs(self, root: Path, entries: Iterable[object]) -> "LLMSettings":
         """Return the settings for jobs.
 
         In these settings, the recordings folder is relative to the working directory, and `retired`
-        includes the checkpoints that have ended according to models.yaml and no gateway serves.
+        has the checkpoints that have ended according to models.yaml and no gateway serves.
 
         Args:
             root: Project folder, relative to the working directory.
@@ -151,12 +119,8 @@ class LLMSettings(Settings):
             for entry in models
             if (reason := entry.end_reason()) and self.gateway(entry) is None
         }
-        return self.model_copy(
-            update={
-                "recordings_folder": root / self.recordings_folder,
-                "retired": ended | self.retired,
-            }
-        )
+        folder = root / self.recordings_folder
+        return LLMSettings(**{**dict(self), "recordings_folder": folder, "retired": ended})
 
     def gateway(self, entry: LLMEntry) -> str | None:
         """Return the address in `api_bases` for a model, if any.
@@ -168,12 +132,8 @@ class LLMSettings(Settings):
         return self.api_bases.get(entry.provider)
 
     def end_reason(self, entry: LLMEntry) -> str:
-        """Return why a model's checkpoint is not queried; empty if it may be.
-
-        The reason is that of `retired`, or that it has ended and no gateway serves it.
-        """
-        ended = entry.end_reason() if self.gateway(entry) is None else ""
-        return self.retired.get(entry.checkpoint, ended)
+        """Return that a model has ended and no gateway serves it; empty if it may be queried."""
+        return entry.end_reason() if self.gateway(entry) is None else ""
 
     def timeout(self, entry: LLMEntry) -> float:
         """Return the timeout in seconds for one attempt at a question to this model."""
@@ -183,3 +143,27 @@ class LLMSettings(Settings):
     def limits(self, provider: str) -> ProviderLimits:
         """Return the limits of a provider: its own, those of `default`, or the default values."""
         return self.providers.get(provider) or self.providers.get("default") or ProviderLimits()
+
+
+class LLMSettings(LLMSection):
+    """Settings with which jobs query language models; the fields added here are not configured.
+
+    Attributes:
+        retired: Reasons for not querying checkpoints that have ended, by checkpoint.
+        max_attempts: Maximum number of attempts per question; recorded failures of earlier runs
+            count.
+        backoff_s: Scale in seconds of the random exponential jitter between attempts.
+        max_wait_s: Maximum seconds of the jitter, and of the wait that a provider may request
+            (Retry-After); if it requests a longer one, the question fails.
+        start_timeout_s: Maximum seconds for the server of a local model to start.
+    """
+
+    retired: dict[str, str] = Field(default={})
+    max_attempts: int = 6
+    backoff_s: float = 1.0
+    max_wait_s: float = 300.0
+    start_timeout_s: float = 1800.0
+
+    def end_reason(self, entry: LLMEntry) -> str:
+        """Return why a model is not queried; jobs know it from `retired`, as specs omit dates."""
+        return self.retired.get(entry.checkpoint) or super().end_reason(entry)

@@ -9,7 +9,6 @@ from pieline.core.texts import text_key
 from pieline.languages.matching import same_pie
 from pieline.models.names import ModelKinds
 from pieline.studies.idiolink import files, models, tasks
-from pieline.studies.idiolink.datasets.tuples import HARD_NEGATIVES, SOFT_NEGATIVES
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.raw.released import read_texts
@@ -63,14 +62,6 @@ def check(study: Idiolink, where: str) -> None:
             where=f"{where}.finetuning.tuples",
             hint="set 'sampled' or 'released_where_available', or set data: released",
         )
-    for name, most in (("hard_negatives", HARD_NEGATIVES), ("soft_negatives", SOFT_NEGATIVES)):
-        count = getattr(tuning, name)
-        if tuning.models and count > most and files.tuples_source(study) == "released":
-            raise UserError(
-                f"{count} exceeds the {most} in the released tuples",
-                where=f"{where}.finetuning.{name}",
-                hint="reduce it, or set tuples: sampled",
-            )
 
 
 def _check_first_stages(study: Idiolink, where: str) -> None:

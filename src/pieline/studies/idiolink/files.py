@@ -91,14 +91,13 @@ def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> str | No
     """Return the path of the file with a BM25 run's k1 and b; None for other models.
 
     The full index uses the values tuned on sentence queries, because the paper reports a single
-    pair of values for both query modes. Other compositions use the same values if configured,
-    or if there is no validation split.
+    pair of values for both query modes. Other compositions use those tuned for the query
+    mode and composition, as in the released code, or the same if there is no validation split.
     """
     if not isinstance(models.entry(study, model), Bm25Entry):
         return None
     composition = index.partition("-")[2]
-    apart = study.settings.bm25.tuning == "per_mode_and_composition"
-    if composition and apart and models.is_tuned(study):
+    if composition and models.is_tuned(study):
         return paths.TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)
     return paths.TUNING.format(index="val", model=model, query_mode="sentence")
 

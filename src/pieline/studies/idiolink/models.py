@@ -23,7 +23,7 @@ from pieline.studies.idiolink.settings import (
     IdiolinkSettings,
     Origin,
 )
-from pieline.studies.idiolink.training.settings import Hyperparameters, Loss, TrainingSettings
+from pieline.studies.idiolink.training.settings import Loss, TrainingSettings
 from pieline.study import Study
 
 Idiolink = Study[IdiolinkSettings]
@@ -134,9 +134,7 @@ def training(
     study: Idiolink, model: str, train_mode: str, loss: str, seed: str
 ) -> TrainingSettings:
     """Return the settings of a training run."""
-    tuning = study.settings.finetuning
-    shared = tuning.model_dump(include=set(Hyperparameters.model_fields))
-    shared["batch_size"] = tuning.batch_sizes.get(model, tuning.batch_size)
+    shared = study.settings.finetuning.hyperparameters(model).model_dump()
     return TrainingSettings.model_validate(
         shared | {"loss": loss, "train_mode": train_mode, "seed": seed}
     )

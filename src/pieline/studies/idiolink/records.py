@@ -10,6 +10,9 @@ Usage = Literal["literal", "idiomatic", "simplification", "sense"]
 QueryUsage = Literal["literal", "idiomatic"]
 QueryMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
+SOFT_NEGATIVES = 3
+HARD_NEGATIVES = 2
+"""Negatives per training tuple (Table 3); released tuples have the same numbers."""
 
 
 class Meaning(Record):

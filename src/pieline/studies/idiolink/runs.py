@@ -13,8 +13,12 @@ from pieline.models.rankers import RerankerEntry
 from pieline.plan import Plan, Run
 from pieline.studies.idiolink import files, inputs, models, paths, tasks
 from pieline.studies.idiolink.models import Idiolink
-from pieline.studies.idiolink.settings import FineTuning
-from pieline.studies.idiolink.training.settings import TrainingSettings, evaluated_modes
+from pieline.studies.idiolink.training.settings import (
+    BATCH_SIZES,
+    TABLE_3,
+    TrainingSettings,
+    evaluated_modes,
+)
 
 
 def configured_runs(study: Idiolink) -> Iterator[Run]:
@@ -185,7 +189,7 @@ def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
     if isinstance(entry, Bm25Entry):
         # Each metric file records which values the ablation used.
         points = models.bm25_points(study)
-        conditions |= points.model_dump(exclude={"tuning"})
+        conditions |= points.model_dump()
         reasons += deviations(points)
     if training:
         trained = models.training(study, *training, seed="0")
@@ -227,8 +231,7 @@ def data_conditions(study: Idiolink, origin: str) -> Conditions:
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
     """Return the deviations of a training run's hyperparameters from Table 3."""
     reasons = deviations(training, ignored={"batch_size"})
-    papers = FineTuning()
-    batch_size = papers.batch_sizes.get(model, papers.batch_size)
+    batch_size = BATCH_SIZES.get(model, TABLE_3.batch_size)
     if training.batch_size != batch_size:
         return [*reasons, f"batch size {training.batch_size}, the paper {batch_size}"]
     return list(reasons)

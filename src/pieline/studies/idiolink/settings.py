@@ -2,26 +2,22 @@
 
 from typing import Annotated, Literal
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
-from pieline.core.settings import Field, Seed, Settings
+from pieline.core.settings import Field, LearningRate, Seed, Settings
 from pieline.models.embedder import Device, Inputs
 from pieline.models.names import EmbedderName, ModelKinds, TrainedEmbedderName
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.originals.splits import SplitSizes
 from pieline.studies.idiolink.records import QueryMode
-from pieline.studies.idiolink.training.settings import Hyperparameters, Loss
+from pieline.studies.idiolink.training.settings import BATCH_SIZES, TABLE_3, Hyperparameters, Loss
 
 Composition = Literal["full", "lit_sim_sense", "lit_idiom"]
 Origin = Literal["released_format", "constructed"]
 
 
 class Bm25Tuning(Settings):
-    """Grid and method for tuning k1 and b on the validation split (IdioLink, appendix E.1).
-
-    The full index always uses the values tuned on sentence queries, because the paper reports a
-    single pair of values for both query modes.
-    """
+    """Grid for tuning k1 and b on the validation split (IdioLink, appendix E.1)."""
 
     k1: list[PositiveFloat] = Field(
         default=[0.6, 0.9, 1.2, 1.5, 2.0],
@@ -35,20 +31,13 @@ class Bm25Tuning(Settings):
         affects="predictions",
         description="Values to try for b, the strength of length normalization.",
     )
-    tuning: Literal["per_mode_and_composition", "sentence"] = Field(
-        default="per_mode_and_composition",
-        affects="predictions",
-        deviates=False,
-        description="Values for the ablation's indexes: tuned per query mode on the validation"
-        " index with the same usages, as in the released code, or those of the full index.",
-    )
 
 
 PAPER_PARAMETERS = {"k1": [0.9], "b": [0.4]}
 """The paper's tuned values, used for data without a validation split."""
 
 
-class FineTuning(Hyperparameters):
+class FineTuning(Settings):
     """Settings of contrastive fine-tuning (IdioLink, section 4.3)."""
 
     models: list[TrainedEmbedderName] = Field(
@@ -81,11 +70,30 @@ class FineTuning(Hyperparameters):
         affects="display",
         description="Seeds; each trains a model of its own.",
     )
-    batch_sizes: dict[TrainedEmbedderName, PositiveInt] = Field(
-        default={"drama-1b": 8},
+    form: Literal["paper", "released"] = Field(
+        default="paper",
         affects="predictions",
         deviates=False,
-        description="Batch sizes of single models, overriding batch_size.",
+        description="'paper': Table 3; 'released': as in the released code, the last, incomplete"
+        " batch of an epoch is dropped, and early stopping has no minimum improvement.",
+    )
+    learning_rate: LearningRate = Field(
+        default=TABLE_3.learning_rate,
+        affects="predictions",
+        description="Learning rate of AdamW after warm-up; decays linearly to zero.",
+    )
+    batch_size: PositiveInt = Field(
+        default=TABLE_3.batch_size,
+        affects="predictions",
+        description="Tuples per step; at most 8 for drama-1b.",
+    )
+    max_epochs: PositiveInt = Field(
+        default=TABLE_3.max_epochs,
+        affects="predictions",
+        description="Maximum number of epochs; early stopping may end training.",
+    )
+    warmup_steps: NonNegativeInt = Field(
+        default=TABLE_3.warmup_steps, affects="predictions", description="Steps of linear warm-up."
     )
     threads: PositiveInt = Field(
         default=1,
@@ -94,18 +102,12 @@ class FineTuning(Hyperparameters):
         description="Threads per training on CPU; results depend on it.",
     )
 
-
-class GenerationParameters(Settings):
-    """Request parameters of IdioLink's construction (section 3.2); null omits a parameter."""
-
-    temperature: float | None = Field(
-        default=1, ge=0, affects="predictions", description="Sampling temperature; null: not sent."
-    )
-    max_tokens: PositiveInt | None = Field(
-        default=None,
-        affects="predictions",
-        description="Maximum tokens per answer; null: not sent.",
-    )
+    def hyperparameters(self, model: str = "") -> Hyperparameters:
+        """Return the hyperparameters of a model; without one, those of all but `BATCH_SIZES`."""
+        given = self.model_dump(include=set(Hyperparameters.model_fields))
+        given["batch_size"] = min(self.batch_size, BATCH_SIZES.get(model, self.batch_size))
+        released = {"drop_last": True, "min_delta": 0.0} if self.form == "released" else {}
+        return Hyperparameters(**given, **released)
 
 
 class Construction(FilterOptions):
@@ -144,27 +146,19 @@ class Construction(FilterOptions):
         description="Folder with documents.jinja, queries.jinja and validate.jinja; null:"
         " prompts/idiolink.",
     )
-    parameters: GenerationParameters = GenerationParameters()
     attempts: PositiveInt = Field(
         default=3,
         affects="predictions",
         deviates=False,
         description="Maximum number of answers per (PIE, domain) pair.",
     )
-    runs: PositiveInt = Field(default=3, affects="predictions", description="Votes per text.")
     split_source: Literal["drawn", "released"] = Field(
         default="drawn",
         affects="predictions",
         deviates=False,
-        description="Draw the splits with the seed, or use the released ones.",
+        description="Draw the splits at random, or use the released ones.",
     )
     splits: SplitSizes = SplitSizes()
-    seed: Seed = Field(
-        default=42,
-        affects="predictions",
-        deviates=False,
-        description="Seed for sampling MAGPIE's sentences and drawing the splits.",
-    )
     corrections: str | None = Field(
         default=None,
         affects="predictions",

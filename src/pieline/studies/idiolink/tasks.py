@@ -27,7 +27,6 @@ def writing(study: Idiolink, collection: str) -> Writing:
         },
         recordings=_recordings(study, model, f"write_{collection}"),
         collection="documents" if collection == "documents" else "queries",
-        parameters=chosen.parameters,
         attempts=chosen.attempts,
     )
 
@@ -44,8 +43,6 @@ def validation(study: Idiolink, collection: str) -> Validation:
         },
         outputs={"verdicts": paths.VERDICTS.format(collection=collection)},
         recordings=_recordings(study, chosen.validator, f"validate_{collection}"),
-        parameters=chosen.parameters,
-        runs=chosen.runs,
     )
 
 

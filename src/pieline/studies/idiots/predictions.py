@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -19,7 +19,6 @@ from pieline.core.external import ExternalRow, align_rows, read_rows
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.core.texts import fits_better
 from pieline.languages.denial import (
-    denies_idioms,
     is_conjunction,
     is_decision,
     is_none_answer,
@@ -140,8 +139,6 @@ class Detection(Task):
     `inputs` has `sentences` and `prompt`; the only output is `predictions`, one per sentence.
     """
 
-    is_strict: ClassVar[bool] = False
-    """Whether the other fields of an answer must agree with its true/false."""
     setting: str
     seed: int
     parameters: DetectionParameters | OwnParameters
@@ -159,8 +156,7 @@ class Detection(Task):
 
     def limit_setting(self) -> str:
         """Return the name of the setting that limits the length of the answers."""
-        own = isinstance(self.parameters, OwnParameters)
-        return f"idiots.{f'prompts.{self.setting}' if own else 'parameters'}.max_tokens"
+        return f"idiots.by_model.{self.model}.max_tokens.{self.setting}"
 
     def likely_output_tokens(self) -> int:
         """Estimate the output tokens of an answer: four JSON fields, two of which are sentences."""
@@ -171,14 +167,14 @@ class Detection(Task):
         questions = self.questions(entry)
         answers = ask(questions)
         predictions = [
-            read_prediction(sentence.id, answers[question.key], self._record, strict=self.is_strict)
+            read_prediction(sentence.id, answers[question.key], self._record)
             for sentence, question in zip(self._sentences(), questions, strict=True)
         ]
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[DetectionAnswer]:
         """Parse the four fields of an answer."""
-        return read_detection(answer, self._record, strict=self.is_strict)
+        return read_detection(answer, self._record)
 
     @property
     def _record(self) -> type[DetectionAnswer]:
@@ -191,17 +187,9 @@ class Detection(Task):
         return load_jsonl(self.inputs["sentences"], IdiotsSentence)
 
 
-class StrictDetection(Detection):
-    """Detection in which an answer that says yes but names no idiom is unreadable."""
-
-    is_strict = True
-
-
 def read_detection(
     answer: Answer,
     record: type[DetectionAnswer] = DetectionAnswer,
-    *,
-    strict: bool = False,
 ) -> Parsed[DetectionAnswer]:
     """Parse the last JSON object with `hasIdiom` in an answer, unless other verdicts contradict it.
 
@@ -211,8 +199,6 @@ def read_detection(
     Args:
         answer: Answer of the model.
         record: Class of the answer; the alias of `has_idiom` names the field to read.
-        strict: Whether the outcome is also `unparseable` if a yes names "none" or if its
-            explanation denies an idiom. The paper reads true/false alone.
     """
     decides = str(record.model_fields["has_idiom"].alias)
     answer = _with_known_key(answer, record, decides)
@@ -234,11 +220,9 @@ def read_detection(
             break
         values = values | verdicts
     reason = ""
-    idiom, why = parsed.value.idiom or "", parsed.value.explanation or ""
+    idiom = parsed.value.idiom or ""
     if len(values) > 1:
         reason = "two verdicts side by side"
-    elif strict and yes and ((normalize(idiom) and is_none_answer(idiom)) or denies_idioms(why)):
-        reason = "says yes and names none"
     elif is_retracted(text[last.end :], [idiom] if yes else []):
         reason = "the text after the answer takes it back"
     return Parsed(Outcome.UNPARSEABLE, reason=reason) if reason else parsed
@@ -282,11 +266,9 @@ def read_prediction(
     sentence_id: str,
     answer: Answer,
     record: type[DetectionAnswer] = DetectionAnswer,
-    *,
-    strict: bool = False,
 ) -> DetectionPrediction:
     """Return the prediction for a sentence; `has_idiom` is None if the answer is unreadable."""
-    parsed = read_detection(answer, record, strict=strict)
+    parsed = read_detection(answer, record)
     return DetectionPrediction(
         id=sentence_id,
         outcome=parsed.outcome.value,

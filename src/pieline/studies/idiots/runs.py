@@ -13,8 +13,6 @@ from pieline.studies.idiots import inputs, paths, tasks
 from pieline.studies.idiots.files import Idiots
 from pieline.study import OWN_PROMPT, Study
 
-STRICT = "answers that say true but name no idiom are unreadable, the paper reads true/false alone"
-
 
 def configured_runs(study: Idiots) -> Iterator[Run]:
     """Yield all configured runs."""
@@ -23,8 +21,8 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
     for model in settings.models:
         kind = study.project.entry(model).kind
         external = [(one.setting, one.seed) for one in study.prediction_files(model)]
-        ways = settings.settings_by_model.get(model, settings.settings)
-        for setting, seed in external or product(ways, settings.seeds):
+        configured = product(settings.settings_of(model), settings.seeds_of(model))
+        for setting, seed in external or configured:
             where = {"model": model, "setting": setting, "seed": str(seed)}
             predictions = paths.PREDICTIONS.format(**where)
             yield Run(
@@ -60,13 +58,10 @@ def conditions(study: Idiots, model: str, setting: str) -> Conditions:
     """Return the conditions of a run."""
     if study.prediction_files(model):
         return study.mark_data(study.external_conditions(setting=setting))
-    parameters, changed = study.as_sent(model, tasks.parameters(study, setting))
+    parameters, changed = study.as_sent(model, tasks.parameters(study, model, setting))
     prompts = study.prompt_digests(tasks.prompt(study, setting))
     is_own = setting in study.settings.prompts
     wording = [OWN_PROMPT.format(setting)] if is_own else study.reworded(prompts)
-    # Only the other value than the paper's is listed, so that earlier results keep their
-    # conditions.
-    is_strict = study.settings.detection == "strict"
     return study.mark_data(
         Conditions(
             settings={
@@ -74,13 +69,11 @@ def conditions(study: Idiots, model: str, setting: str) -> Conditions:
                 "setting": setting,
                 "prompts": prompts,
                 **parameters,
-                **({"detection": "strict"} if is_strict else {}),
             },
             weights=json.loads(study.project.entry(model).execution_spec()),
             deviations=(
                 *study.project.changed_entry(model),
                 *wording,
-                *([STRICT] if is_strict else []),
                 *changed,
             ),
         )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import PositiveInt, model_validator
 
 from pieline.core.records import Name
-from pieline.core.settings import Field, Seed, Settings, check_settings
+from pieline.core.settings import Field, OfModel, Seed, Settings, check_settings
 from pieline.models.names import LanguageModelName, ModelKinds
 
 DetectionSetting = Literal["zero_shot", "zero_shot_schema"]
@@ -72,12 +72,11 @@ class IdiotsSettings(Settings):
         description="'zero_shot' is the paper's setting; in 'zero_shot_schema', the provider"
         " enforces the JSON fields that the prompt requests; other names refer to `prompts`.",
     )
-    settings_by_model: dict[
-        LanguageModelName, Annotated[list[DetectionSetting | str], Field(min_length=1)]
-    ] = Field(
+    by_model: dict[LanguageModelName, OfModel] = Field(
         default={},
-        affects="display",
-        description="Settings of single models, replacing `settings`.",
+        affects="predictions",
+        deviates=False,
+        description="Settings, seeds and lengths of answers of single models.",
     )
     prompts: dict[Name, DetectionPrompt] = Field(
         default={},
@@ -90,14 +89,6 @@ class IdiotsSettings(Settings):
         min_length=1,
         affects="display",
         description="Sent if the provider accepts a seed.",
-    )
-    parameters: DetectionParameters = DetectionParameters()
-    detection: Literal["paper", "strict"] = Field(
-        default="paper",
-        affects="predictions",
-        deviates=False,
-        description="Reading of an answer's verdict. 'paper': true/false alone; 'strict': an answer"
-        " of true whose other fields name no idiom is unreadable.",
     )
     distractor_kinds: str | None = Field(
         default=None,
@@ -121,6 +112,16 @@ class IdiotsSettings(Settings):
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        settings = [*chain(self.settings, *self.settings_by_model.values())]
+        own = self.by_model.values()
+        named = [each.settings or () for each in own] + [each.max_tokens for each in own]
+        settings = [*self.settings, *chain.from_iterable(named)]
         check_settings(settings, self.prompts, get_args(DetectionSetting))
         return self
+
+    def settings_of(self, model: str) -> list[str]:
+        """Return the settings of a language model."""
+        return self.by_model.get(model, OfModel()).settings or self.settings
+
+    def seeds_of(self, model: str) -> list[int]:
+        """Return the seeds of a language model."""
+        return self.by_model.get(model, OfModel()).seeds or self.seeds

@@ -2,9 +2,10 @@
 
 from functools import partial
 
+from pieline.core.settings import OfModel
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.files import Idiots
-from pieline.studies.idiots.predictions import Detection, StrictDetection
+from pieline.studies.idiots.predictions import Detection
 from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 from pieline.study import LLMTaskSpec
 
@@ -22,16 +23,18 @@ def prompt(study: Idiots, setting: str) -> str:
     return study.project.configured_file(own.file) if own else study.project.here(paths.PROMPT)
 
 
-def parameters(study: Idiots, setting: str) -> DetectionParameters:
-    """Return the request parameters of a setting."""
+def parameters(study: Idiots, model: str, setting: str) -> DetectionParameters:
+    """Return the request parameters of a model in a setting."""
+    found = DetectionParameters()
     if own := study.settings.prompts.get(setting):
-        return OwnParameters(**own.model_dump(exclude={"file"}))
-    return study.settings.parameters
+        found = OwnParameters(**own.model_dump(exclude={"file"}))
+    limit = study.settings.by_model.get(model, OfModel()).max_tokens.get(setting)
+    return found.model_copy(update={"max_tokens": limit}) if limit else found
 
 
 def detection(study: Idiots, model: str, setting: str, seed: str) -> Detection:
     """Return the task that detects idioms in one run."""
-    return task_class(study)(
+    return Detection(
         model=model,
         spec=study.project.language_model(model).execution_spec(),
         inputs={"sentences": paths.SENTENCES, "prompt": prompt(study, setting)},
@@ -39,13 +42,8 @@ def detection(study: Idiots, model: str, setting: str, seed: str) -> Detection:
         recordings=recordings(study).format(model=model, setting=setting, seed=seed),
         setting=setting,
         seed=int(seed),
-        parameters=parameters(study, setting),
+        parameters=parameters(study, model, setting),
     )
-
-
-def task_class(study: Idiots) -> type[Detection]:
-    """Return the class of the detection task."""
-    return StrictDetection if study.settings.detection == "strict" else Detection
 
 
 def llm_tasks(study: Idiots) -> list[LLMTaskSpec]:
@@ -53,7 +51,7 @@ def llm_tasks(study: Idiots) -> list[LLMTaskSpec]:
     return [
         LLMTaskSpec(
             name="idiots_detect",
-            task=task_class(study),
+            task=Detection,
             make=partial(detection, study),
             runs=[run.where for run in study.plan.asked()],
         )

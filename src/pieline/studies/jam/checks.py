@@ -57,7 +57,7 @@ def check(study: Jam, where: str) -> None:
                 hint=f"rename it to {name}.tsv",
             )
     if settings.attention:
-        _check_attention(study, settings.attention.model, f"{where}.attention.model")
+        _check_attention(study, settings.attention, f"{where}.attention")
     for name in settings.models:
         if any(one.language is None for one in study.prediction_files(name)):
             raise UserError(
@@ -65,10 +65,10 @@ def check(study: Jam, where: str) -> None:
                 where=f"{where}.models",
                 hint="add `language` to its entry",
             )
-    if settings.neutral and settings.neutral.model not in settings.models:
+    if settings.neutral and settings.neutral not in settings.models:
         raise UserError(
-            f"{settings.neutral.model!r} is not in jam.models",
-            where=f"{where}.neutral.model",
+            f"{settings.neutral!r} is not in jam.models",
+            where=f"{where}.neutral",
             hint="choose one of them, or set jam.neutral: null",
         )
     usable, other = ("sample", "released") if study.project.is_sample else ("released", "sample")
@@ -100,7 +100,7 @@ def _check_attention(study: Jam, model: str, where: str) -> None:
 
 def _check_prompts(study: Jam, where: str) -> None:
     settings = study.settings
-    released = get_args(PromptSetting) if settings.asking == "released" else ()
+    released = get_args(PromptSetting) if settings.form == "released" else ()
     for setting in (*settings.prompts, *released):
         prompt = load_prompt(paths.prompt_files(study, setting)["prompt"])
         prompt.check_shows("sentence", language="")
@@ -110,11 +110,12 @@ def _check_prompts(study: Jam, where: str) -> None:
                 where=prompt.path,
                 hint="copy it from prompts/jam/released",
             )
-    for name, ways in settings.settings_by_model.items():
-        if not all(is_asked(study.project.language_model(name), way) for way in ways):
+    for name, own in settings.by_model.items():
+        entry = study.project.language_model(name)
+        if not all(is_asked(entry, way) for way in own.settings or ()):
             raise UserError(
                 f"{name!r} is a reasoning model, which supports only zero-shot (section 4.3)",
-                where=f"{where}.settings_by_model",
+                where=f"{where}.by_model.{name}",
                 hint="use zero_shot or zero_shot_schema",
             )
 

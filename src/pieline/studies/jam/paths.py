@@ -65,8 +65,8 @@ def prompt_files(study: ConfiguredStudy, setting: str) -> dict[str, str]:
     if own := study.settings.prompts.get(setting):
         return {"prompt": study.project.configured_file(own.file)}
     folder = study.project.here("prompts/jam")
-    if study.settings.asking == "released":
-        folder = study.settings.released_prompts or f"{folder}/released"
+    if study.settings.form == "released":
+        folder = f"{folder}/released"
     found = {"prompt": f"{folder}/{setting.removesuffix('_schema')}.jinja"}
     if setting == FEW_SHOT:
         found["example"] = f"{folder}/few_shot_example.jinja"

@@ -20,10 +20,9 @@ from pieline.studies.jam.predictions.prompt_settings import (
 from pieline.studies.jam.predictions.prompting import is_asked
 from pieline.studies.jam.settings import (
     ADDED,
+    ANALYZED,
     FINE_TUNED,
     NEUTRAL,
-    AttentionAnalysis,
-    JamVariants,
 )
 from pieline.studies.jam.training.settings import RELEASED_DEVIATIONS
 from pieline.study import OWN_PROMPT
@@ -54,24 +53,36 @@ def configured_runs(study: Jam) -> Iterator[Run]:
             unsupported=unsupported(study, language, model, setting),
             archive=study.project.archive_with(paths.METRICS.format(**where)),
         )
-    if (neutral := study.settings.neutral) is None:
+    if (name := study.settings.neutral) is None:
         return
-    where = {name: str(value) for name, value in neutral.model_dump().items()}
-    kind = study.project.entry(neutral.model).kind
+    where = _ablated(study, name)
+    kind = study.project.entry(name).kind
     yield Run(
         study=study.name,
-        model=neutral.model,
-        keys={name: where[name] for name in ("model", "setting", "language")},
+        model=name,
+        keys={each: where[each] for each in ("model", "setting", "language")},
         kind=kind,
         where=where,
         predictions=paths.NEUTRAL_PREDICTIONS.format(**where),
         metrics=paths.NEUTRAL_METRICS.format(**where),
-        conditions=neutral_conditions(study, neutral.model, neutral.setting),
+        conditions=neutral_conditions(study, name, where["setting"]),
         recordings=tasks.recordings(study, "jam_neutral").format(**where) if kind == "llm" else "",
         experiment=NEUTRAL,
-        unsupported=unsupported(study, neutral.language, neutral.model, neutral.setting),
+        unsupported=unsupported(study, ANALYZED, name, where["setting"]),
         archive=study.project.archive_with(paths.NEUTRAL_METRICS.format(**where)),
     )
+
+
+def _ablated(study: Jam, model: str) -> dict[str, str]:
+    """Return the wildcards of the run that gets neutral contexts: zero-shot or fine-tuned."""
+    tagged = study.project.entry(model).kind == "encoder"
+    seeds = study.settings.fine_tuning.seeds if tagged else study.settings.seeds_of(model)
+    return {
+        "language": ANALYZED,
+        "model": model,
+        "setting": FINE_TUNED if tagged else "zero_shot",
+        "seed": str(seeds[0]),
+    }
 
 
 def _grid(study: Jam) -> Iterator[tuple[str, str, str, int]]:
@@ -83,9 +94,8 @@ def _grid(study: Jam) -> Iterator[tuple[str, str, str, int]]:
             if one.language in settings.languages:
                 yield one.language, model, one.setting, one.seed
         if isinstance(entry, LLMEntry):
-            named = settings.settings_by_model.get(model, settings.settings)
-            ways: list[str] = [way for way in named if is_asked(entry, way)]
-            seeds: Sequence[int] = settings.seeds_by_model.get(model, settings.seeds)
+            ways = [way for way in settings.settings_of(model) if is_asked(entry, way)]
+            seeds = settings.seeds_of(model)
             for language, way, seed in product(settings.languages, ways, seeds):
                 yield language, model, way, seed
         elif entry.kind == "encoder":
@@ -144,7 +154,7 @@ def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
     """
     settings, entry = study.settings, study.project.entry(model)
     if isinstance(entry, LLMEntry):
-        enforced = settings.asking == "released" and setting not in settings.prompts
+        enforced = settings.form == "released" and setting not in settings.prompts
         if reason := unsupported_reason(entry, SCHEMA_SETTING if enforced else setting):
             return reason
     if not files.shows_neutral(study, setting) or settings.variants.model:
@@ -166,8 +176,8 @@ def other_metrics(study: Jam, plan: Plan) -> dict[str, Conditions]:
     others |= {path: baseline for language in languages for path in paths.baselines(language)}
     others[paths.HUMANS] = data
     if attention:
-        place = attention.model_dump(include={"language", "model"})
-        others[paths.ATTENTION.format(**place)] = attention_conditions(study, attention.model)
+        path = paths.ATTENTION.format(language=ANALYZED, model=attention)
+        others[path] = attention_conditions(study, attention)
     return others
 
 
@@ -193,7 +203,6 @@ def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
         entry = study.project.language_model(writer)
         if entry.published_as != WRITER:
             reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
-        reasons += _of_variants(study, "temperature")
     return study.mark_data(
         Conditions(
             settings={**run.settings, **written},
@@ -205,18 +214,11 @@ def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
 
 def attention_conditions(study: Jam, model: str) -> Conditions:
     """Return the conditions of the attention analysis."""
-    analysis = study.settings.attention or AttentionAnalysis(model=model)
     return study.mark_data(
         Conditions(
-            settings={
-                "pairs": analysis.pairs,
-                "bootstrap_resamples": study.settings.bootstrap_resamples,
-            },
+            settings={"bootstrap_resamples": study.settings.bootstrap_resamples},
             weights=json.loads(tasks.weights_spec(study, model)),
-            deviations=(
-                *study.project.changed_entry(model),
-                *deviations(analysis),
-            ),
+            deviations=study.project.changed_entry(model),
         )
     )
 
@@ -226,33 +228,27 @@ def conditions(study: Jam, model: str, setting: str) -> Conditions:
     return study.mark_data(_conditions(study, model, setting))
 
 
-def _of_variants(study: Jam, *names: str) -> tuple[str, ...]:
-    """Return how the variant settings `names` deviate from the paper's."""
-    others = JamVariants.model_fields.keys() - set(names)
-    return deviations(study.settings.variants, ignored=others)
-
-
 def _conditions(study: Jam, model: str, setting: str) -> Conditions:
     settings = study.settings
     used = settings.model_dump(include={"scoring", "bootstrap_resamples"})
     used |= {"setting": setting}
     if study.prediction_files(model):
         return study.external_conditions(**used)
+    used |= {"form": settings.form}
     reasons = [*study.project.changed_entry(model)]
     if settings.scoring != "paper":
         reasons.append("scored as in the released analysis, unlike the paper's text")
-    reasons += _of_variants(study, "min_valid", "kept")
     tagged = setting in (FINE_TUNED, *ADDED)
     if tagged:
         tuning = settings.fine_tuning
-        used |= tuning.stated(*type(tuning).model_fields.keys() - {"seeds"})
+        used |= tuning.model_dump(exclude={"seeds"})
         reasons += deviations(tuning)
-        reasons += RELEASED_DEVIATIONS if tuning.form == "released" else ()
+        reasons += RELEASED_DEVIATIONS if settings.form == "released" else ()
         if setting in ADDED:
             reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
     else:
         prompts = study.prompt_digests(*paths.prompt_files(study, setting).values())
-        used |= {"asking": settings.asking, "prompts": prompts}
+        used |= {"prompts": prompts}
         # The paper does not state whether reasoning models were sent the temperature.
         withheld = {"temperature"} if study.project.language_model(model).reasoning else set()
         sent, changed = study.as_sent(
@@ -261,14 +257,13 @@ def _conditions(study: Jam, model: str, setting: str) -> Conditions:
         used |= sent
         if setting in settings.prompts:
             reasons.append(OWN_PROMPT.format(setting))
-        elif settings.asking == "released":
+        elif settings.form == "released":
             reasons += RELEASED_FORM
             reasons += RELEASED_EXAMPLES if setting == FEW_SHOT else ()
         else:
             reasons += study.reworded(prompts)
         reasons += changed
-        if setting == FEW_SHOT and settings.confusion_votes != "as_predicted":
-            used |= {"confusion_votes": settings.confusion_votes}
+        if setting == FEW_SHOT and settings.form == "released":
             reasons.append(_STRICT_MAJORITY)
     if tagged or setting == FEW_SHOT:
         used["train_split"] = settings.train_split
@@ -300,7 +295,7 @@ def models(study: Jam) -> list[str]:
     settings = study.settings
     names = [*settings.models]
     if settings.attention:
-        names.append(settings.attention.model)
+        names.append(settings.attention)
     if settings.variants.model and (files.written_languages(study) or settings.neutral):
         names.append(settings.variants.model)
     return list(dict.fromkeys(names))
@@ -311,11 +306,5 @@ def archived_models(study: Jam) -> set[str]:
 
     The models used for the attention analysis and for writing variants are excluded.
     """
-    attention = study.settings.attention
-    others = {study.settings.variants.model, attention and attention.model}
+    others = {study.settings.variants.model, study.settings.attention}
     return study.plan.archived_models() - others
-
-
-def attention_pairs(study: Jam) -> int:
-    """Return the maximum number of pairs in the attention analysis."""
-    return (study.settings.attention or AttentionAnalysis(model="")).pairs

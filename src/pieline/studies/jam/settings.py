@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import PositiveInt, model_validator
 
 from pieline.core.records import Name
-from pieline.core.settings import Field, Seed, Settings, check_settings
+from pieline.core.settings import Field, OfModel, Seed, Settings, check_settings
 from pieline.languages.settings import LanguageName
 from pieline.models.names import LanguageModelName, ModelKinds
 from pieline.studies.jam.metrics.identification import Scoring
@@ -15,10 +15,8 @@ from pieline.studies.jam.predictions.prompt_settings import (
     FewShot,
     OwnPrompt,
     PromptSetting,
-    ZeroShot,
 )
-from pieline.studies.jam.training.settings import EncoderInput, TaggingSettings
-from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
+from pieline.studies.jam.training.settings import TaggingSettings
 
 NO_VARIANTS = "this configuration uses no hard variants (jam.variants.source: none)"
 """Reason for missing numbers on variants."""
@@ -40,29 +38,11 @@ class JamVariants(Settings):
         deviates=False,
         description="Language model that writes and validates generated variants.",
     )
-    generated: PositiveInt = Field(
-        default=5,
-        affects="predictions",
-        deviates=False,
-        description="Variants written per original.",
-    )
-    temperature: float = Field(
-        default=1.0,
-        ge=0,
-        affects="predictions",
-        description="Sampling temperature of the model that writes variants.",
-    )
     max_tokens: PositiveInt = Field(
         default=16384,
         affects="predictions",
         deviates=False,
         description="Maximum tokens per answer, including reasoning.",
-    )
-    generation_seed: Seed | None = Field(
-        default=None,
-        affects="predictions",
-        deviates=False,
-        description="Seed sent to the model if its provider accepts one.",
     )
     review: Literal["human", "automatic"] = Field(
         default="human",
@@ -83,24 +63,9 @@ class JamVariants(Settings):
         deviates=False,
         description="Decisions on disputed variants (TSV), by language.",
     )
-    checks: VariantChecks = USUAL_CHECKS
-    min_valid: PositiveInt = Field(
-        default=3, affects="predictions", description="Valid variants required to keep an original."
-    )
-    kept: PositiveInt = Field(
-        default=3, affects="predictions", description="Valid variants kept per original."
-    )
-    seed: Seed = Field(
-        default=42,
-        affects="predictions",
-        deviates=False,
-        description="Seed for choosing valid variants, and the variants that people label (5.1).",
-    )
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
-        if self.kept > self.min_valid:
-            raise ValueError(f"kept ({self.kept}) exceeds min_valid ({self.min_valid})")
         if self.source == "generated" and self.model is None:
             raise ValueError("source 'generated' needs a model")
         return self
@@ -115,45 +80,11 @@ class JamFineTuning(TaggingSettings):
         affects="display",
         description="Seeds; each trains an encoder of its own.",
     )
-    input: EncoderInput = Field(
-        default="text",
-        affects="predictions",
-        description="Units tagged in training and prediction. 'text': ID10M's tokens, as in the"
-        " paper's text (section 3.1); 'whitespace': whitespace-separated words including"
-        " punctuation, as in the released code. In the released form, training always uses tokens.",
-    )
     negatives_per_idiom: float | None = Field(
         default=None,
         gt=0,
         affects="predictions",
         description="Training sentences without an idiom per sentence with one; null: all.",
-    )
-
-    @property
-    def training_input(self) -> EncoderInput:
-        """Units tagged in training."""
-        return "text" if self.form == "released" else self.input
-
-    def stated(self, *names: str) -> dict[str, Any]:
-        """Return the settings `names`; the form only if it is not the paper's."""
-        excluded = {"form"} if self.form == "paper" else set()
-        return self.model_dump(include={*names} - excluded)
-
-
-class NeutralAblation(Settings):
-    """Run whose confusing variants get neutral contexts (ID10M-JAM, appendix G)."""
-
-    model: Annotated[str, ModelKinds(("llm", "encoder"))] = Field(
-        affects="display", description="One of jam.models."
-    )
-    setting: PromptSetting | Literal["fine_tuned"] = Field(
-        default="zero_shot", affects="display", description="'fine_tuned' for an encoder."
-    )
-    seed: Seed = Field(
-        default=42, affects="display", description="Seed of the run; one of its model's seeds."
-    )
-    language: LanguageName = Field(
-        default="english", affects="display", description="Language of the run."
     )
 
 
@@ -165,56 +96,24 @@ ADDED: Mapping[str, str] = {f"{FINE_TUNED}_{name}": name for name in get_args(Ad
 BASELINE = "baseline"
 """Setting of baselines that need no model."""
 NEUTRAL = "neutral"
-"""Experiment of the runs on neutral contexts (Appendix G)."""
+"""Experiment of the run on neutral contexts (appendix G)."""
+ANALYZED = "english"
+"""Language of the run on neutral contexts and of the attention analysis (appendices G and H)."""
 
 
-class AttentionAnalysis(Settings):
-    """Settings of the attention analysis (ID10M-JAM, appendix H)."""
+class FewShotSettings(Settings):
+    """Size of the setting `few_shot_sc_cotbest`, as far as the sample needs other values."""
 
-    model: Annotated[str, ModelKinds(("embedder", "causal_lm"), have_weights=True)] = Field(
-        affects="display", description="A causal model, or an embedder that is one."
-    )
-    language: LanguageName = Field(
-        default="english", affects="display", description="Language of the variants."
-    )
-    pairs: PositiveInt = Field(
-        default=10,
+    examples: PositiveInt = Field(
+        default=FewShot().examples,
         affects="predictions",
-        description="Maximum number of originals with a misleading and a resolved variant.",
+        description="Number of examples with an idiom, and of those without one.",
     )
-
-
-class ConfusedModels(Settings):
-    """Selection of the runs that Figure 3 counts for each hard variant (ID10M-JAM, section 5)."""
-
-    count: Literal["models", "released", "runs"] = Field(
-        default="models",
-        affects="display",
-        deviates=True,
-        description="'models': models confused in one run each; 'released': the same without"
-        " models that have no run of this prompt type, as in the released code; 'runs': all runs (a"
-        " model and a prompt type) confused in most seeds.",
+    samples: PositiveInt = Field(
+        default=FewShot().samples,
+        affects="predictions",
+        description="Number of answers per sentence; more than half must agree on an idiom.",
     )
-    setting: Literal["zero_shot", "few_shot_sc_cotbest"] = Field(
-        default="few_shot_sc_cotbest",
-        affects="display",
-        deviates=True,
-        description="Prompt type of the runs for 'models'; reasoning models run zero-shot.",
-    )
-    seed: Seed = Field(
-        default=42, affects="display", deviates=True, description="Seed of the runs for 'models'."
-    )
-
-
-RELEASED: Mapping[str, Any] = {
-    "asking": "released",
-    "scoring": "released",
-    "few_shot": {"votes": "first"},
-    "confusion_votes": "strict_majority",
-    "figure3": {"count": "released"},
-    "fine_tuning": {"form": "released"},
-}
-"""Default values of other settings if `form` is `released`."""
 
 
 class JamSettings(Settings):
@@ -224,9 +123,9 @@ class JamSettings(Settings):
         default="paper",
         affects="predictions",
         deviates=False,
-        description="'released': default values of asking, scoring, few_shot.votes,"
-        " confusion_votes, figure3.count and fine_tuning.form as in the released code"
-        " (docs/studies/jam_experiments.md).",
+        description="Prompts, votes, models counted in Figure 3, training of encoders and, unless"
+        " set, scoring: as in the paper's text, or as in the released code"
+        " (docs/studies/jam_experiments.md compares both).",
     )
     languages: list[LanguageName] = Field(
         default=["english", "german"],
@@ -256,24 +155,11 @@ class JamSettings(Settings):
         " zero_shot. 'zero_shot_schema' is not in the paper: the provider enforces the response"
         " format. Other names refer to `prompts`.",
     )
-    settings_by_model: dict[
-        LanguageModelName, Annotated[list[PromptSetting | str], Field(min_length=1)]
-    ] = Field(
-        default={}, affects="display", description="Settings of models that differ from `settings`."
-    )
-    asking: Literal["paper", "released"] = Field(
-        default="paper",
+    by_model: dict[LanguageModelName, OfModel] = Field(
+        default={},
         affects="predictions",
         deviates=False,
-        description="Prompts of the paper's settings: as in its text, or as in the released code"
-        " (docs/studies/jam_experiments.md compares both).",
-    )
-    released_prompts: str | None = Field(
-        default=None,
-        affects="predictions",
-        deviates=False,
-        description="Folder with the authors' wording of the files in prompts/jam/released; null:"
-        " those files, whose schema descriptions are ours.",
+        description="Settings, seeds and lengths of answers of single models.",
     )
     prompts: dict[Name, OwnPrompt] = Field(
         default={},
@@ -287,20 +173,7 @@ class JamSettings(Settings):
         affects="display",
         description="Seeds of prompted models.",
     )
-    seeds_by_model: dict[LanguageModelName, list[Seed]] = Field(
-        default={},
-        affects="display",
-        description="Seeds of prompted models that differ from `seeds`.",
-    )
-    max_tokens_by_model: dict[LanguageModelName, dict[str, PositiveInt]] = Field(
-        default={},
-        affects="predictions",
-        deviates=False,
-        description="Maximum tokens of the answers of single models, by setting, such as {o3-mini:"
-        " {zero_shot: 20000}}; replaces max_tokens of the setting.",
-    )
-    zero_shot: ZeroShot = ZeroShot()
-    few_shot: FewShot = FewShot()
+    few_shot: FewShotSettings = FewShotSettings()
     train_split: Literal["train", "dev"] = Field(
         default="train",
         affects="predictions",
@@ -314,13 +187,6 @@ class JamSettings(Settings):
         affects="scoring",
         description="Scoring rule: the paper's, or that of the released analysis.",
     )
-    confusion_votes: Literal["as_predicted", "strict_majority"] = Field(
-        default="as_predicted",
-        affects="scoring",
-        description="Predictions counted in Table 6. 'as_predicted': those of the other tables;"
-        " 'strict_majority': the idioms that are named more often than half the number of answers,"
-        " in the same words, unreadable answers included, as in the released code.",
-    )
     bootstrap_resamples: PositiveInt = Field(
         default=2000, affects="scoring", description="Number of bootstrap resamples, for intervals."
     )
@@ -329,12 +195,12 @@ class JamSettings(Settings):
         affects="display",
         description="Maximum number of sign patterns of the paired test.",
     )
-    neutral: NeutralAblation | None = Field(
+    neutral: Annotated[str, ModelKinds(("llm", "encoder"))] | None = Field(
         default=None,
         affects="display",
-        description="The neutral-context ablation (appendix G); null: none.",
+        description="Model whose confusing variants get neutral contexts (appendix G), one of"
+        " `models`; null: none.",
     )
-    figure3: ConfusedModels = ConfusedModels()
     humans: str | list[str] | None = Field(
         default=None,
         affects="predictions",
@@ -342,42 +208,37 @@ class JamSettings(Settings):
         description="Labels of variants by two people (section 5.1): a CSV with both, or filled-in"
         " forms or Label Studio exports; the sample has simulated labels.",
     )
-    attention: AttentionAnalysis | None = Field(
-        default=None,
-        affects="display",
-        description="The attention analysis (appendix H); null: none.",
+    attention: Annotated[str, ModelKinds(("embedder", "causal_lm"), have_weights=True)] | None = (
+        Field(
+            default=None,
+            affects="display",
+            description="Model of the attention analysis (appendix H): a causal model, or an"
+            " embedder that is one; null: none.",
+        )
     )
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in_form(cls, fields: Any) -> Any:
-        if not isinstance(fields, Mapping) or fields.get("form") != "released":
-            return fields
-        filled = {**fields}
-        for name, value in RELEASED.items():
-            given = fields.get(name)
-            if isinstance(value, Mapping) and (given is None or isinstance(given, Mapping)):
-                filled[name] = {**value, **(given or {})}
-            else:
-                filled.setdefault(name, value)
-        return filled
+        if isinstance(fields, Mapping) and fields.get("form") == "released":
+            return {"scoring": "released", **fields}
+        return fields
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        named = [*chain(self.settings, *self.settings_by_model.values())]
+        own = self.by_model.values()
+        named = [*self.settings, *chain.from_iterable(each.settings or () for each in own)]
         reserved = [FINE_TUNED, *ADDED, BASELINE]
         if odd := set(reserved).intersection(named):
             raise ValueError(f"{min(odd)!r} is not a setting of language models")
-        if self.released_prompts and self.asking != "released":
-            raise ValueError("released_prompts requires asking: released")
-        limited = chain.from_iterable(self.max_tokens_by_model.values())
+        limited = chain.from_iterable(each.max_tokens for each in own)
         check_settings([*named, *limited], self.prompts, [*get_args(PromptSetting), *reserved])
-        if self.neutral and self.neutral.seed not in self.seeds_of(self.neutral):
-            raise ValueError(f"neutral.seed {self.neutral.seed} is not one of its model's seeds")
         return self
 
-    def seeds_of(self, run: NeutralAblation) -> list[int]:
-        """Return the configured seeds for the model and setting of the ablation's run."""
-        if run.setting == FINE_TUNED:
-            return self.fine_tuning.seeds
-        return self.seeds_by_model.get(run.model, self.seeds)
+    def settings_of(self, model: str) -> list[str]:
+        """Return the prompt settings of a language model."""
+        return self.by_model.get(model, OfModel()).settings or self.settings
+
+    def seeds_of(self, model: str) -> list[int]:
+        """Return the seeds of a language model."""
+        return self.by_model.get(model, OfModel()).seeds or self.seeds

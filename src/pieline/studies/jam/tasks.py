@@ -4,10 +4,17 @@ from functools import partial
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
+from pieline.core.settings import OfModel
 from pieline.models.entries import CheckpointEntry
 from pieline.studies.jam import files, paths
 from pieline.studies.jam.files import Jam
-from pieline.studies.jam.predictions.prompt_settings import FEW_SHOT, Arranged, FewShot, ZeroShot
+from pieline.studies.jam.predictions.prompt_settings import (
+    FEW_SHOT,
+    Arranged,
+    FewShot,
+    Votes,
+    ZeroShot,
+)
 from pieline.studies.jam.predictions.prompting import Identification
 from pieline.studies.jam.settings import NEUTRAL
 from pieline.studies.jam.training.settings import TaggingSettings
@@ -29,17 +36,21 @@ def with_report(variants: str) -> dict[str, str]:
 
 
 def tagging_settings(study: Jam) -> str:
-    """Return the hyperparameters of encoders as canonical JSON."""
-    return canonical_json(study.settings.fine_tuning.stated(*TaggingSettings.model_fields))
+    """Return the form and the hyperparameters of encoders as canonical JSON."""
+    tuning = study.settings.fine_tuning.model_dump(include={*TaggingSettings.model_fields})
+    return canonical_json({"form": study.settings.form, **tuning})
 
 
-def parameters(study: Jam, model: str, setting: str) -> ZeroShot | FewShot:
+def parameters(study: Jam, model: str, setting: str) -> Arranged | FewShot | ZeroShot:
     """Return the request parameters of a model in a setting."""
-    own = study.settings.prompts.get(setting)
-    found = study.settings.few_shot if setting == FEW_SHOT else study.settings.zero_shot
-    if own:
+    settings = study.settings
+    found: Arranged | FewShot | ZeroShot = ZeroShot()
+    if own := settings.prompts.get(setting):
         found = Arranged(**own.model_dump(exclude={"file"}))
-    limit = study.settings.max_tokens_by_model.get(model, {}).get(setting)
+    elif setting == FEW_SHOT:
+        votes: Votes = "first" if settings.form == "released" else "majority"
+        found = FewShot(**settings.few_shot.model_dump(), votes=votes)
+    limit = settings.by_model.get(model, OfModel()).max_tokens.get(setting)
     return found.model_copy(update={"max_tokens": limit}) if limit else found
 
 
@@ -90,14 +101,8 @@ def _of_model(study: Jam, model: str) -> dict[str, str]:
 
 
 def generation(study: Jam) -> GenerationSettings:
-    """Return the parameters for generating variants."""
-    variants = study.settings.variants
-    return GenerationSettings(
-        count=variants.generated,
-        temperature=variants.temperature,
-        max_tokens=variants.max_tokens,
-        seed=variants.generation_seed,
-    )
+    """Return the request parameters for generating variants."""
+    return GenerationSettings(max_tokens=study.settings.variants.max_tokens)
 
 
 def _writer(study: Jam) -> str:
@@ -118,7 +123,6 @@ def hard_variants(study: Jam, language: str) -> HardVariants:
         outputs=with_report(paths.VARIANTS.format(language=language)),
         recordings=study.project.recordings("jam_variants", language, f"{model}.jsonl"),
         generation=generation(study),
-        checks=study.settings.variants.checks,
     )
 
 

@@ -11,11 +11,7 @@ from pieline.core.files import read_text
 from pieline.core.records import Record, explain
 from pieline.core.texts import text_key
 from pieline.studies.idiolink.datasets.relevance import RELEVANT_USAGES
-from pieline.studies.idiolink.records import Document, Query
-
-SOFT_NEGATIVES = 3
-HARD_NEGATIVES = 2
-"""Hard negatives per tuple (Table 3); released tuples have the same numbers."""
+from pieline.studies.idiolink.records import HARD_NEGATIVES, SOFT_NEGATIVES, Document, Query
 
 
 class TrainingTuple(Record):

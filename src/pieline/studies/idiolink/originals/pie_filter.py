@@ -10,7 +10,7 @@ from pydantic import PositiveInt
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_text
-from pieline.core.records import Record
+from pieline.core.records import Frozen, Record
 from pieline.core.settings import Field, Settings
 from pieline.core.tables import read_table
 from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
@@ -20,27 +20,19 @@ Semantics = Literal["paper", "released"]
 Criterion = Literal["occurrences", "balance", "confidence", "manual", "selection"]
 
 
-class FilterThresholds(Settings):
-    """Thresholds of the three criteria of section 3.2.1; both bounds of the share are inclusive."""
+class FilterThresholds(Frozen):
+    """Thresholds of the three criteria of section 3.2.1; both bounds of the share are inclusive.
 
-    min_occurrences: PositiveInt = Field(
-        default=30,
-        affects="predictions",
-        description="Minimum number of MAGPIE's sentences with the PIE.",
-    )
-    min_share: float = Field(
-        default=0.25, ge=0, le=1, affects="predictions", description="Minimum share of a usage."
-    )
-    max_share: float = Field(
-        default=0.75, ge=0, le=1, affects="predictions", description="Maximum share of a usage."
-    )
-    min_confidence: float = Field(
-        default=1.0,
-        ge=0,
-        le=1,
-        affects="predictions",
-        description="Minimum confidence of MAGPIE's annotation (0 to 1).",
-    )
+    Attributes:
+        min_occurrences: Minimum number of MAGPIE's sentences with the PIE.
+        min_share, max_share: Bounds of the share of a usage.
+        min_confidence: Minimum confidence of MAGPIE's annotation (0 to 1).
+    """
+
+    min_occurrences: int = 30
+    min_share: float = 0.25
+    max_share: float = 0.75
+    min_confidence: float = 1.0
 
 
 class FilterOptions(Settings):
@@ -53,7 +45,11 @@ class FilterOptions(Settings):
         description="Reading of the three criteria: as in the released code, which reproduces the"
         " released list, or as in the paper, which keeps almost none of MAGPIE's PIEs.",
     )
-    thresholds: FilterThresholds = FilterThresholds()
+    min_occurrences: PositiveInt = Field(
+        default=FilterThresholds().min_occurrences,
+        affects="predictions",
+        description="Minimum number of MAGPIE's sentences with a PIE.",
+    )
     pies: list[str] | None = Field(
         default=None,
         min_length=1,
@@ -66,6 +62,11 @@ class FilterOptions(Settings):
         affects="predictions",
         description="Domains of the texts to write.",
     )
+
+    @property
+    def thresholds(self) -> FilterThresholds:
+        """Thresholds of the three criteria."""
+        return FilterThresholds(min_occurrences=self.min_occurrences)
 
 
 class PieVerdict(Record):
@@ -221,7 +222,7 @@ def filter_pies(
         raise UserError(
             f"PIE {missing[0]!r} does not pass the filter",
             where="idiolink.construction.pies",
-            hint="remove it, or change the thresholds",
+            hint="remove it, or change min_occurrences",
         )
     return verdicts
 

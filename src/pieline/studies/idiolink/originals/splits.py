@@ -78,7 +78,7 @@ class Splits(Record):
         raise UserError(f"PIE {pie!r} is in no split", hint="recreate the splits")
 
 
-def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int) -> Splits:
+def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int = 42) -> Splits:
     """Split PIEs at random: sort, shuffle and slice; then sample the gold PIEs from test.
 
     Raises:

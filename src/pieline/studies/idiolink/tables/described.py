@@ -16,17 +16,19 @@ from pieline.reporting.tables import Group, TableContent, headers
 from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.records import Document
-from pieline.studies.idiolink.settings import FineTuning
+from pieline.studies.idiolink.training.settings import Hyperparameters
 
 _DRAMA = "drama-1b"
 _SHOWN = "shown, not compared"
 
 
-def _drama_batch_size(tuning: FineTuning) -> int | None:
-    return tuning.batch_sizes.get(_DRAMA, tuning.batch_size) if _DRAMA in tuning.models else None
+class ShownHyperparameters(Hyperparameters):
+    """The hyperparameters of a run, and the batch size of Drama-1B if it is fine-tuned."""
+
+    drama_batch_size: int | None
 
 
-def _parameter(name: str, field: str = "") -> Measure[FineTuning]:
+def _parameter(name: str, field: str = "") -> Measure[ShownHyperparameters]:
     return Measure(name, attrgetter(field or name))
 
 
@@ -37,7 +39,7 @@ HYPERPARAMETERS = {
     "Batch size": _parameter("batch_size"),
     "Batch size of Drama-1B": Measure(
         "batch_size_drama",
-        _drama_batch_size,
+        attrgetter("drama_batch_size"),
         unknown=f"{_DRAMA} is not fine-tuned in this configuration",
     ),
     "Learning rate": _parameter("learning_rate"),
@@ -85,13 +87,13 @@ EXAMPLE_TABLE = Table(
 
 
 def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the hyperparameters of this run; the options are the fine-tuning settings."""
-    tuning = FineTuning.model_validate(inputs.options)
-    why = "" if tuning.models else "no model is fine-tuned in this configuration"
+    """Return the hyperparameters of this run; no options if no model is fine-tuned."""
+    tuning = ShownHyperparameters.model_validate(inputs.options) if inputs.options else None
+    why = "" if tuning else "no model is fine-tuned in this configuration"
     return described.hyperparameter_numbers(
         inputs,
         HYPERPARAMETERS.values(),
-        tuning if tuning.models else None,
+        tuning,
         file="idiolink_table3",
         not_run=why,
     )
@@ -104,8 +106,10 @@ def hyperparameters(numbers: pd.DataFrame, _: DisplayInputs) -> TableContent:
 
 
 def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs:
-    tuned = study.settings.finetuning.model_copy(update={"models": given.tuned_bases(study)})
-    return study.display_inputs().model_copy(update={"options": tuned.model_dump(mode="json")})
+    tuning, bases = study.settings.finetuning, given.tuned_bases(study)
+    drama = tuning.hyperparameters(_DRAMA).batch_size if _DRAMA in bases else None
+    shown = {**tuning.hyperparameters().model_dump(), "drama_batch_size": drama}
+    return study.display_inputs().model_copy(update={"options": shown if bases else {}})
 
 
 HYPERPARAMETERS_TABLE = Table(

@@ -193,7 +193,7 @@ class _Training:
             raise UserError(
                 f"{len(data.tuples)} tuples are fewer than the batch size {settings.batch_size}",
                 where="idiolink.finetuning",
-                hint="reduce batch_size, or set drop_last: false",
+                hint="reduce batch_size, or set form: paper",
             )
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay

@@ -21,8 +21,9 @@ from pieline.models.llm import LLMEntry
 from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection, TextId
 from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.records import PieText
-from pieline.studies.idiolink.settings import GenerationParameters
 
+TEMPERATURE = 1.0
+"""Sampling temperature of writers and validators (section 3.2)."""
 TEXT_TOKENS = 45
 """Approximate number of output tokens per text, including markup."""
 
@@ -100,16 +101,14 @@ class Role:
 class RoleTask(Task):
     """Base class of the construction's language model tasks; `inputs` must contain `prompt`."""
 
-    parameters: GenerationParameters
-
     def limit_setting(self) -> str:
         """Return the name of the setting that limits the length of the answers."""
-        return "idiolink.construction.parameters.max_tokens"
+        return f"defaults.max_tokens of {self.model} in models.yaml"
 
     def role(self, entry: LLMEntry, times: int) -> Role:
         """Return the model with its prompt and parameters."""
         prompt = load_prompt(self.inputs["prompt"])
-        return Role(self.model, entry, prompt, self.parameters.model_dump(), times)
+        return Role(self.model, entry, prompt, {"temperature": TEMPERATURE}, times)
 
 
 def generation_question(

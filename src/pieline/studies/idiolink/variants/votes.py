@@ -12,6 +12,8 @@ from pieline.llm.task import Ask
 from pieline.models.llm import LLMEntry
 from pieline.studies.idiolink.variants.generation import GeneratedText, Role, RoleTask
 
+VOTES = 3
+"""Votes per text (section 3.2.3)."""
 CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
 """The four criteria of section 3.2.3, in the order of the paper."""
 
@@ -132,11 +134,9 @@ class Validation(RoleTask):
     `inputs` has `texts` and `prompt`; `outputs` has only `verdicts`.
     """
 
-    runs: int
-
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return all questions about the texts, which must already exist."""
-        questions = validation_questions(self._texts(), self.role(entry, self.runs))
+        questions = validation_questions(self._texts(), self.role(entry, VOTES))
         return [question for question, _ in questions]
 
     def likely_output_tokens(self) -> int:
@@ -149,7 +149,7 @@ class Validation(RoleTask):
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Request all votes and save the verdicts."""
-        verdicts = validate(self._texts(), self.role(entry, self.runs), ask)
+        verdicts = validate(self._texts(), self.role(entry, VOTES), ask)
         save_jsonl(self.outputs["verdicts"], verdicts)
 
     def reading(self, answer: Answer) -> Parsed[Judgments]:

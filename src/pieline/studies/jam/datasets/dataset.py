@@ -15,9 +15,12 @@ from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
 from pieline.studies.jam.variants.label_studio import Review, settle
-from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import apply_reviews, check_reviews
 
+KEPT = 3
+"""Valid variants of each original that are kept; originals with fewer are dropped (section 3.4)."""
+SEED = 42
+"""Seed for choosing among valid variants."""
 Reviewer = Literal["human", "automatic"]
 """Handling of variants without a human verdict: `human` treats them as invalid; `automatic` treats
 them as valid unless a check flags them."""
@@ -82,13 +85,11 @@ def select_variants(
     variants: Iterable[Variant],
     *,
     review: Reviewer,
-    min_valid: int,
-    per_original: int,
-    seed: int,
+    seed: int = SEED,
 ) -> list[JamSentence]:
-    """Return originals with at least `min_valid` valid variants, each with `per_original` of them.
+    """Return the originals with at least `KEPT` valid variants, each with `KEPT` of them.
 
-    The paper keeps three variants per original (section 3.4). The random choice is seeded per
+    The random choice is seeded per
     original, so adding an original does not affect which variants of other originals are kept.
     """
     valid: dict[str, list[Variant]] = defaultdict(list)
@@ -98,10 +99,10 @@ def select_variants(
     sentences = []
     for original in originals:
         candidates = sorted(valid[original.id], key=lambda item: item.number)
-        if len(candidates) < min_valid:
+        if len(candidates) < KEPT:
             continue
         chooser = random.Random(f"{seed}:{original.id}")  # noqa: S311 - not for secrets
-        chosen = chooser.sample(candidates, per_original)
+        chosen = chooser.sample(candidates, KEPT)
         sentences.append(as_sentence(original))
         sentences += [as_sentence(item) for item in sorted(chosen, key=lambda item: item.number)]
     return sentences
@@ -168,17 +169,12 @@ def build_dataset(
     originals_are_released: bool,
     verification: Verification = NOT_VERIFIED,
     review: Reviewer,
-    min_valid: int,
-    kept: int,
-    seed: int,
-    checks: VariantChecks,
     limit: int | None = None,
 ) -> JamDataset:
     """Apply human reviews to the variants, then select originals and variants (section 3.4).
 
-    `review`, `min_valid`, `kept`, `seed` and `checks` are fields of `JamVariants`. `where` names
-    the review files in error messages. `limit` is the number of originals to use, with their
-    variants; None for all.
+    `where` names the review files in error messages. `limit` is the number of originals to use,
+    with their variants; None for all.
 
     Raises:
         UserError: Reviews do not match the variants, a variant accepted or corrected by reviewers
@@ -189,11 +185,9 @@ def build_dataset(
     judged = [
         # Disputed variants have no final verdict, regardless of any earlier one.
         item.model_copy(update={"verdict": "invalid"}) if item.id in disputed else item
-        for item in apply_reviews(originals, variants, settled, where=where, limits=checks)
+        for item in apply_reviews(originals, variants, settled, where=where)
     ]
-    sentences = select_variants(
-        originals, judged, review=review, min_valid=min_valid, per_original=kept, seed=seed
-    )
+    sentences = select_variants(originals, judged, review=review)
     starts = [place for place, sentence in enumerate(sentences) if sentence.is_original]
     if limit and limit < len(starts):
         sentences = sentences[: starts[limit]]

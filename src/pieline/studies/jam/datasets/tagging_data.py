@@ -2,9 +2,8 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
-from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, Tag, white_space_words
+from pieline.studies.jam.bio import BEGIN, INSIDE, Tag
 from pieline.studies.jam.raw.id10m import TaggedSentence
 
 SENTENCE_ENDS = frozenset(".!?")
@@ -49,21 +48,6 @@ def thin_out(
     chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
     selected = set(chooser.sample(empty, limit))
     return [item for number, item in enumerate(sentences) if item.spans or number in selected]
-
-
-def by_white_space(sentence: TaggedSentence) -> TaggedSentence:
-    """Retokenize a sentence into whitespace-separated words.
-
-    A word gets B if an idiom begins in it, I if it contains only a later part of an idiom, and O
-    otherwise.
-    """
-    words = white_space_words(sentence.tokens)
-    tags = tuple(
-        next(tag for tag in (BEGIN, INSIDE, OUTSIDE) if tag in sentence.tags[start:end])
-        for start, end in words
-    )
-    texts = tuple("".join(sentence.tokens[start:end]) for start, end in words)
-    return replace(sentence, tokens=texts, tags=tags)
 
 
 def cut_at_sentence_ends(sentences: Sequence[TaggedSentence]) -> list[TaggedSentence]:

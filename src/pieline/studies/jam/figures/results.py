@@ -9,7 +9,6 @@ from itertools import chain, product
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from pieline.core.conditions import deviations
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language, language_names
 from pieline.reporting.displays import Figure
@@ -18,6 +17,8 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.studies.jam.metrics.runs import ACCURACY, DRIFT, JamMetrics
 from pieline.studies.jam.metrics.seeds import (
+    COUNTED_SEED,
+    COUNTED_SETTING,
     RunKey,
     Runs,
     by_run,
@@ -28,7 +29,6 @@ from pieline.studies.jam.metrics.seeds import (
     prompted,
     unreadable,
 )
-from pieline.studies.jam.settings import ConfusedModels
 from pieline.studies.jam.tables.common import (
     GROUPS,
     languages_of,
@@ -168,33 +168,31 @@ def _models(inputs: DisplayInputs) -> dict[str, ModelDescription]:
 
 
 def confused_models(inputs: DisplayInputs) -> Drawing:
-    """Draw Figure 3: a histogram of hard variants by how many models or runs they confuse.
+    """Draw Figure 3: a histogram of hard variants by how many models they confuse.
 
-    Variants that confuse no model or run are omitted, as in the paper, which prints only the total
+    Variants that confuse no model are omitted, as in the paper, which prints only the total
     of its bars. `counted_runs` selects the runs.
     """
     from matplotlib.ticker import MaxNLocator
 
     metrics = load_records(inputs.metrics, JamMetrics)
-    figure3 = ConfusedModels.model_validate(inputs.options["figure3"])
+    released = inputs.options["form"] == "released"
     every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(inputs)
     reasoning = {name for name, model in models.items() if model.reasoning}
-    runs = counted_runs(every, figure3, reasoning)
+    runs = counted_runs(every, () if released else reasoning)
     printed = inputs.printed("text_numbers", "id")
     figure, axes = _panels(len(languages) or 1, height=1.7, shared=True)
-    counted = "runs" if figure3.count == "runs" else "models"
     most = 1
     for axis, language in zip(axes, languages, strict=False):
         confused = confused_runs(runs, language)
         counts = Counter(confused.values())
-        del counts[0]
         heights = [counts[number] for number in range(1, max(counts, default=0) + 1)]
         axis.bar(range(1, len(heights) + 1), heights, color=_color(language), width=0.8)
         for number, height in enumerate(heights, start=1):
             axis.text(number, height, str(height), ha="center", va="bottom", fontsize=6)
         title = f"{get_language(language).label}: {sum(heights) if confused else '–'} variants"
         row = printed.get((f"jam.confusing_variants_{language}",))
-        if row and not deviations(figure3):
+        if row and not released:
             title += f"\n(printed: {row['value']:g})"
         axis.set_title(title, fontsize=6.5)
         most = max(most, len(heights))
@@ -205,16 +203,14 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
         axis.grid(axis="x", visible=False)
     for axis in axes[::2]:
         axis.set_ylabel("hard variants")
-    _label_below(axes, f"confused {counted}")
+    _label_below(axes, "confused models")
     axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
     axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 6))
-    remarks = ["Of each model and prompt type, by most of its seeds."]
-    if figure3.count != "runs":
-        others = "; reasoning models zero-shot" if figure3.count == "models" else ""
-        remarks = [f"{title_of(figure3.setting)}, seed {figure3.seed}{others}."]
-        if uncounted := not_counted(every, runs, inputs):
-            listed = (f"{label} ({get_language(language).label})" for language, label in uncounted)
-            remarks.append(f"Without such a run, so not counted: {', '.join(listed)}.")
+    others = "" if released else "; reasoning models zero-shot"
+    remarks = [f"{title_of(COUNTED_SETTING)}, seed {COUNTED_SEED}{others}."]
+    if uncounted := not_counted(every, runs, inputs):
+        listed = (f"{label} ({get_language(language).label})" for language, label in uncounted)
+        remarks.append(f"Without such a run, so not counted: {', '.join(listed)}.")
     _note(figure, every, [*remarks, *_unreadable(every, models), *_notes(runs, inputs)])
     return figure
 

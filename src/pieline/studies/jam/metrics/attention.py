@@ -34,6 +34,8 @@ from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.variants.projection import added_context
 
+PAIRS = 10
+"""Maximum number of analyzed pairs (appendix H)."""
 DECIMALS = 5
 """Number of decimals in output files; rounding removes floating-point noise."""
 
@@ -219,7 +221,7 @@ def analyze(
     sentences: Mapping[str, JamSentence],
     candidates: Sequence[tuple[str, str, str]],
     *,
-    limit: int,
+    limit: int = PAIRS,
 ) -> list[AttentionPair]:
     """Return the attention for the first `limit` usable pairs.
 
@@ -265,18 +267,17 @@ def attention_metrics(
     causal: CausalModel,
     *,
     model: str,
-    pairs: int,
     resamples: int,
     conditions: Conditions = NO_CONDITIONS,
     computed_from: dict[str, str],
 ) -> AttentionMetrics:
     """Run the attention analysis for one language.
 
-    `runs` determine which variants mislead; at most `pairs` pairs are analyzed.
+    `runs` determine which variants mislead.
     """
     candidates = select_pairs([run.judged for run in runs])
     by_id = {item.id: item for item in sentences}
-    analyzed = analyze(causal, by_id, candidates, limit=pairs)
+    analyzed = analyze(causal, by_id, candidates)
     shares = [(pair.misleading.share, pair.resolved.share) for pair in analyzed]
     return AttentionMetrics(
         language=sentences[0].language,

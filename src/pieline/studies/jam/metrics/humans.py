@@ -111,7 +111,7 @@ HUMANS: dict[str, list[Measure[HumanMetrics]]] = {
 """Measures of section 5.1, by what they are of."""
 
 
-def sample_variants(sentences: Iterable[JamSentence], seed: int) -> list[JamSentence]:
+def sample_variants(sentences: Iterable[JamSentence], seed: int = 42) -> list[JamSentence]:
     """Choose a random variant of each original, independently of the other originals."""
     return [
         random.Random(f"human baseline {seed}:{name}").choice(variants)  # noqa: S311 - not for secrets

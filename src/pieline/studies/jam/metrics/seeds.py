@@ -11,9 +11,11 @@ from pieline.core.outcomes import READABLE
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.predictions.prompt_settings import PromptSetting
-from pieline.studies.jam.settings import ConfusedModels
 
 T = TypeVar("T")
+COUNTED_SETTING: PromptSetting = "few_shot_sc_cotbest"
+COUNTED_SEED = 42
+"""Setting and seed of the runs that Figure 3 counts, as in the released code."""
 
 
 class RunKey(NamedTuple):
@@ -70,35 +72,27 @@ def mean_over_seeds(seeds: Sequence[JamMetrics], measure: Measure[JamMetrics]) -
     return fmean(known) if known and len(known) == len(values) else None
 
 
-def counted_runs(runs: Runs, figure3: ConfusedModels, reasoning: Collection[str]) -> Runs:
-    """Return the runs of language models that Figure 3 counts.
+def counted_runs(runs: Runs, reasoning: Collection[str]) -> Runs:
+    """Return the runs of language models that Figure 3 counts: few-shot, with one seed.
 
-    If `figure3` counts runs, the result has all `runs`. If it counts models, the result has one
-    seed of one prompt setting per model; for models in `reasoning`, the setting is zero-shot, as in
-    Figure 2. Models without a run with this seed and setting are excluded.
+    For models in `reasoning`, the setting is zero-shot, as in Figure 2. Models without a run with
+    this seed and setting are excluded.
     """
-    if figure3.count == "released":
-        reasoning = ()
-    if figure3.count == "runs":
-        return runs
-    chosen = panel(runs, figure3.setting, reasoning).items()
     seeds = {
-        key: [item for item in run_seeds if item.seed == figure3.seed] for key, run_seeds in chosen
+        key: [item for item in run_seeds if item.seed == COUNTED_SEED]
+        for key, run_seeds in panel(runs, COUNTED_SETTING, reasoning).items()
     }
     return {key: run_seeds for key, run_seeds in seeds.items() if run_seeds}
 
 
 def confused_runs(runs: Runs, language: str) -> dict[str, int]:
-    """Return the number of runs that each variant of a language confuses, by variant id.
+    """Return the number of runs that confuse each variant of a language, by variant id.
 
-    A variant confuses a run with several seeds if it confuses most of the seeds.
+    Each run has one seed.
     """
     totals = Counter[str]()
     for key, run_seeds in runs.items():
-        if key.language != language:
-            continue
-        votes = Counter[str]()
-        for case in chain.from_iterable(item.judged for item in run_seeds):
-            votes.update(case.flipped)
-        totals.update({name: int(2 * count > len(run_seeds)) for name, count in votes.items()})
+        if key.language == language:
+            for case in chain.from_iterable(item.judged for item in run_seeds):
+                totals.update(case.flipped)
     return dict(totals)

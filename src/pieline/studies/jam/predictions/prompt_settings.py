@@ -1,15 +1,15 @@
 """Prompt settings of language models; no slow imports, so configurations load quickly."""
 
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import PositiveInt, model_validator
+from pydantic import PositiveInt
 
+from pieline.core.records import Frozen
 from pieline.core.settings import Field, Settings
 
 PromptSetting = Literal["zero_shot", "zero_shot_schema", "few_shot_sc_cotbest"]
 FEW_SHOT: PromptSetting = "few_shot_sc_cotbest"
-Examples = Literal["random", "contrastive"]
-Votes = Literal["majority", "half", "first"]
+Votes = Literal["majority", "first"]
 Context = Literal["first", "last", "none", "other", "neutral"]
 RELEASED_FORM = (
     "the provider enforces the form of the answer, the paper's prompt only asks for JSON",
@@ -27,20 +27,48 @@ RELEASED_EXAMPLES = (
 """Further differences between the released code's prompts with examples and the paper's text."""
 
 
-class ZeroShot(Settings):
-    """Request parameters of the plain prompt, which has no examples or explanations."""
+class ZeroShot(Frozen):
+    """Request parameters of the plain prompt, which has no examples or explanations.
+
+    A `max_tokens` of None sends no limit.
+    """
+
+    temperature: float = 0.3
+    max_tokens: int | None = None
+
+
+class FewShot(Frozen):
+    """Parameters of few-shot + SC + CoTBest (section 4.2).
+
+    Attributes:
+        temperature: Sampling temperature.
+        max_tokens: Maximum tokens of an answer; None sends no limit.
+        examples: Number of examples with an idiom, and of those without one.
+        samples: Number of answers per sentence.
+        votes: How answers are combined. `majority`: more than half of the answers must select an
+            idiom, each at most one, in any inflection; `first`: only the first answer counts, as in
+            the released scripts for Tables 3 and 5.
+    """
+
+    temperature: float = 0.8
+    max_tokens: int | None = None
+    examples: int = 5
+    samples: int = 5
+    votes: Votes = "majority"
+
+
+class Arranged(Settings):
+    """Request parameters of a custom prompt, and the context that it shows."""
 
     temperature: float = Field(
-        default=0.3, ge=0, affects="predictions", description="Sampling temperature."
+        default=ZeroShot().temperature,
+        ge=0,
+        affects="predictions",
+        description="Sampling temperature.",
     )
     max_tokens: PositiveInt | None = Field(
         default=None, affects="predictions", description="null sends no limit."
     )
-
-
-class Arranged(ZeroShot):
-    """Request parameters of a custom prompt, and the context that it shows."""
-
     context: Context = Field(
         default="first",
         affects="predictions",
@@ -59,52 +87,3 @@ class OwnPrompt(Arranged):
         deviates=False,
         description="Template of the messages with {{ sentence }} and optionally {{ language }}.",
     )
-
-
-class FewShot(Settings):
-    """Parameters of few-shot + SC + CoTBest: examples, candidate idioms and a vote over answers."""
-
-    temperature: float = Field(
-        default=0.8, ge=0, affects="predictions", description="Sampling temperature."
-    )
-    max_tokens: PositiveInt | None = Field(
-        default=None, affects="predictions", description="null sends no limit."
-    )
-    idiomatic_examples: int = Field(
-        default=5,
-        ge=0,
-        affects="predictions",
-        description="Number of examples with an idiom in the prompt.",
-    )
-    literal_examples: int = Field(
-        default=5,
-        ge=0,
-        affects="predictions",
-        description="Number of examples without an idiom in the prompt.",
-    )
-    examples: Examples = Field(
-        default="random",
-        affects="predictions",
-        description="'random': drawn as in the released code; 'contrastive': prefers sentences with"
-        " a literally used PIE as examples without an idiom.",
-    )
-    samples: PositiveInt = Field(
-        default=5, affects="predictions", description="Number of answers per sentence."
-    )
-    min_votes: PositiveInt = Field(
-        default=3, affects="predictions", description="Answers required for an idiom."
-    )
-    votes: Votes = Field(
-        default="majority",
-        affects="predictions",
-        description="How answers are combined. 'majority': an idiom needs min_votes answers, each"
-        " of which selects one idiom in any inflection; 'half': an idiom needs half of the readable"
-        " answers with the same words, as in the released runner; 'first': only the first answer"
-        " counts, as in the released scripts for Tables 3 and 5.",
-    )
-
-    @model_validator(mode="after")
-    def _is_possible(self) -> Self:
-        if self.min_votes > self.samples:
-            raise ValueError(f"min_votes ({self.min_votes}) exceeds samples ({self.samples})")
-        return self

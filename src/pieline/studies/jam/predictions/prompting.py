@@ -1,6 +1,5 @@
 """Identify idioms by prompting (ID10M-JAM, section 4.2 and appendix C)."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -22,7 +21,7 @@ from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.contexts import arranged_texts
-from pieline.studies.jam.predictions.prompt_examples import Example, choose_examples
+from pieline.studies.jam.predictions.prompt_examples import choose_examples
 from pieline.studies.jam.predictions.prompt_settings import (
     FEW_SHOT,
     Arranged,
@@ -92,23 +91,13 @@ class Identification(Task):
 
     def limit_setting(self) -> str:
         """Return the names of the settings that limit the length of the answers."""
-        section = "few_shot" if isinstance(self.parameters, FewShot) else "zero_shot"
-        if isinstance(self.parameters, Arranged):
-            section = f"prompts.{self.setting}"
-        return f"jam.{section}.max_tokens or jam.max_tokens_by_model"
+        return f"jam.by_model.{self.model}.max_tokens.{self.setting}"
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and write the predictions."""
         sentences = self._sentences()
         examples = self._examples(sentences)
         few_shot = self.parameters if isinstance(self.parameters, FewShot) else None
-        lacking = sum(example.lacks_candidate for example in examples)
-        if few_shot and few_shot.examples == "contrastive" and lacking:
-            print(
-                f"{lacking} of the examples show no candidate, because the train split has too few"
-                " sentences without an idiom that use a PIE literally",
-                file=sys.stderr,
-            )
         questions = questions_about(sentences, entry, self, examples)
         answers = ask([question for group in questions.values() for question in group])
         predictions = []
@@ -126,14 +115,13 @@ class Identification(Task):
     def _sentences(self) -> list[JamSentence]:
         return load_sentences(self.inputs.get("neutral") or self.inputs["sentences"])
 
-    def _examples(self, sentences: Sequence[JamSentence]) -> Sequence[Example]:
+    def _examples(self, sentences: Sequence[JamSentence]) -> Sequence[TaggedSentence]:
         """Choose few-shot examples in the language of the sentences; other settings have none."""
         if not sentences or not isinstance(self.parameters, FewShot):
             return ()
         train = self.inputs["train"]
-        return _cached_examples(
-            train, _modification_time(train), self.parameters, sentences[0].language, self.seed
-        )
+        count = self.parameters.examples
+        return _cached_examples(train, _modification_time(train), count, self.seed)
 
 
 def sample_of(answer: Answer) -> IdiomSample:
@@ -152,7 +140,7 @@ def questions_about(
     sentences: Sequence[JamSentence],
     entry: LLMEntry,
     task: Identification,
-    examples: Sequence[Example] = (),
+    examples: Sequence[TaggedSentence] = (),
 ) -> dict[str, list[Question]]:
     """Return the questions about each sentence, by sentence id.
 
@@ -204,32 +192,21 @@ def questions_about(
     return questions
 
 
-def _turns(template: str, examples: Iterable[Example]) -> list[Message]:
+def _turns(template: str, examples: Iterable[TaggedSentence]) -> list[Message]:
     """Return the messages of the examples; each example is a sentence, then the expected answer."""
     prompt = load_prompt(template)
-    prompt.check_shows("sentence", idioms=["break the ice"], literal_pie=None)
+    prompt.check_shows("sentence", idioms=["break the ice"])
     return [
         turn
-        for sentence, literal_pie in examples
-        for turn in prompt.messages(
-            sentence=sentence.text.strip(), idioms=sentence.idioms, literal_pie=literal_pie
-        )
+        for sentence in examples
+        for turn in prompt.messages(sentence=sentence.text.strip(), idioms=sentence.idioms)
     ]
 
 
 @lru_cache(maxsize=64)
-def _cached_examples(
-    path: str, modified: int, few_shot: FewShot, language: str, seed: int
-) -> list[Example]:
+def _cached_examples(path: str, modified: int, count: int, seed: int) -> list[TaggedSentence]:
     """Choose examples once for all models; `modified` invalidates the cache."""
-    return choose_examples(
-        _train_split(path, modified),
-        idiomatic=few_shot.idiomatic_examples,
-        literal=few_shot.literal_examples,
-        seed=seed,
-        language=language,
-        examples=few_shot.examples,
-    )
+    return choose_examples(_train_split(path, modified), count, seed=seed)
 
 
 @lru_cache(maxsize=4)
@@ -261,10 +238,8 @@ def combine(
 
     - `majority` (section 4.2): Only the first idiom of each answer counts, because an answer
       selects at most one. `_same_pie` decides whether two idioms are the same PIE. The wording that
-      matches the most answers represents the PIE; ties go to the earliest. A PIE needs `min_votes`
-      answers.
-    - `half`: Every idiom counts. Idioms are compared by normalized spelling and need at least half
-      of the readable answers.
+      matches the most answers represents the PIE; ties go to the earliest. A PIE needs more than
+      half of all answers.
     - `first`: Only the first answer counts, with all its idioms.
 
     If there are fewer readable answers than required votes, the prediction is unknown and gets the
@@ -279,9 +254,7 @@ def combine(
     votes = few_shot.votes if few_shot else "first"
     counted = samples[:1] if votes == "first" else samples
     readable = [item.idioms for item in counted if item.idioms is not None]
-    needed = max(1, -(-len(readable) // 2))
-    if few_shot and votes == "majority":
-        needed = few_shot.min_votes
+    needed = few_shot.samples // 2 + 1 if few_shot and votes == "majority" else 1
     if len(readable) < needed:
         failed = Counter(item.outcome for item in counted if item.idioms is None)
         outcome = failed.most_common(1)[0][0]
@@ -289,7 +262,7 @@ def combine(
     if votes == "majority":
         selected = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
     else:
-        selected = _repeated(readable, needed)
+        selected = _distinct(readable[0])
     fine = any(item.outcome == "ok" for item in counted)
     return IdiomPrediction(
         id=identifier,
@@ -328,15 +301,9 @@ def _same_pie(one: str, other: str, language: str) -> bool:
     return (first and second) or ((first or second) and len(shorter) > 1)
 
 
-def _repeated(answers: Sequence[Sequence[str]], needed: int) -> list[str]:
-    """Return the idioms that at least `needed` answers name in the same words.
-
-    The first spelling of each idiom is returned.
-    """
+def _distinct(idioms: Sequence[str]) -> list[str]:
+    """Return the idioms of an answer without repetitions, each in its first spelling."""
     spelled: dict[str, str] = {}
-    votes: Counter[str] = Counter()
-    for idioms in answers:
-        votes.update({normalize(text) for text in idioms} - {""})
-        for text in idioms:
-            spelled.setdefault(normalize(text), text)
-    return [text for form, text in spelled.items() if form and votes[form] >= needed]
+    for text in idioms:
+        spelled.setdefault(normalize(text), text)
+    return [text for form, text in spelled.items() if form]

@@ -13,7 +13,7 @@ from pieline.studies.jam.bio import (
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
-from pieline.studies.jam.training.settings import FORMS, EncoderInput, TrainingForm
+from pieline.studies.jam.training.settings import FORMS, TrainingForm
 from pieline.studies.jam.training.tagger import Tagger
 
 
@@ -21,19 +21,17 @@ def predict(
     tagger: Tagger,
     sentences: Sequence[JamSentence],
     *,
-    words: EncoderInput = "text",
     form: TrainingForm = "paper",
-    bfloat16: bool = False,
 ) -> list[IdiomPrediction]:
     """Return one prediction per sentence, in order: BIO tags and the idioms that they mark.
 
-    `words` is the word segmentation used in training. The first token of a word gets the tag of the
-    word; its other tokens get I, or O if the tag of the word is O. In the released form, an I tag
-    without a B tag before it marks no idiom.
+    The form determines the words to tag and whether an I tag without a B tag before it begins an
+    idiom (see `FormDetails`). The first token of a word gets the tag of the
+    word; its other tokens get I, or O if the tag of the word is O.
     """
     places = [
         white_space_words(item.tokens)
-        if words == "whitespace"
+        if FORMS[form].input == "whitespace"
         else [Span(number, number + 1) for number in range(len(item.tokens))]
         for item in sentences
     ]
@@ -42,7 +40,7 @@ def predict(
         for item, sentence_places in zip(sentences, places, strict=True)
     ]
     predictions = []
-    tagged = tagger.tag(texts, bfloat16=bfloat16, drop_unbegun=FORMS[form].drop_unbegun)
+    tagged = tagger.tag(texts, drop_unbegun=FORMS[form].drop_unbegun)
     for item, sentence_places, predicted in zip(sentences, places, tagged, strict=True):
         tags: list[Tag] = []
         for (start, end), tag in zip(sentence_places, predicted, strict=True):
@@ -59,7 +57,6 @@ def predict_by_fold(
     sentences: Sequence[JamSentence],
     folds: Mapping[str, int],
     *,
-    words: EncoderInput = "text",
     form: TrainingForm = "paper",
 ) -> list[IdiomPrediction]:
     """Tag the sentences of each fold with the fold's tagger; return predictions in input order.
@@ -68,11 +65,10 @@ def predict_by_fold(
         taggers: One tagger per fold, in order of fold.
         sentences: Sentences to tag.
         folds: Fold of each original by id.
-        words: Word segmentation used in training.
         form: Form of the training (see `predict`).
     """
     predictions: dict[str, IdiomPrediction] = {}
     for fold, tagger in enumerate(taggers):
         held_out = [item for item in sentences if folds[item.original_id] == fold]
-        predictions |= {item.id: item for item in predict(tagger, held_out, words=words, form=form)}
+        predictions |= {item.id: item for item in predict(tagger, held_out, form=form)}
     return [predictions[item.id] for item in sentences]

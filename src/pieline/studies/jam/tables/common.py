@@ -19,6 +19,7 @@ from pieline.studies.jam.metrics.neutral import NeutralMetrics
 from pieline.studies.jam.metrics.runs import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, unreadable
 from pieline.studies.jam.predictions.baselines import BASELINES
+from pieline.studies.jam.settings import ANALYZED
 
 GROUPS = {
     "zero_shot": "Zero-shot",
@@ -67,7 +68,7 @@ def with_panel(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
     settings = study.settings
-    options = {"languages": list(settings.languages), "figure3": settings.figure3.model_dump()}
+    options = {"languages": list(settings.languages), "form": settings.form}
     return runs_of(study).model_copy(update={"options": options})
 
 
@@ -96,13 +97,13 @@ def statistics_of(study: ConfiguredStudy) -> DisplayInputs:
 
 def attention_of(study: ConfiguredStudy) -> DisplayInputs | None:
     """Return inputs with the attention analysis, if one is configured."""
-    analysis = study.settings.attention
-    if not (has_results(study) and analysis):
+    model = study.settings.attention
+    if not (has_results(study) and model):
         return None
-    place = analysis.model_dump(include={"language", "model"})
-    made = study.plan.metrics(kind=("llm", "encoder"), experiment="", language=analysis.language)
+    place = {"language": ANALYZED, "model": model}
+    made = study.plan.metrics(kind=("llm", "encoder"), experiment="", language=ANALYZED)
     others = [paths.ATTENTION.format(**place)] if made else []
-    given = study.display_inputs(models=[analysis.model], others=others)
+    given = study.display_inputs(models=[model], others=others)
     return given.model_copy(update={"options": place})
 
 

@@ -148,7 +148,7 @@ def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
     tunes = study.plan.select(kind="encoder", experiment="")
-    options = study.settings.fine_tuning.stated(*JamFineTuning.model_fields) if tunes else {}
+    options = study.settings.fine_tuning.model_dump() if tunes else {}
     return study.display_inputs().model_copy(update={"options": options})
 
 
@@ -174,7 +174,7 @@ def prompt(inputs: DisplayInputs) -> TableContent:
         is_example = setting == "few_shot_example"
         title = "Few-shot example" if is_example else title_of(setting)
         loaded = load_prompt(inputs.files[setting])
-        values = {"idioms": ["{idiom}"], "literal_pie": ""} if is_example else {}
+        values = {"idioms": ["{idiom}"]} if is_example else {}
         turns = loaded.messages(sentence="{sentence}", language="{language}", **values)
         about = loaded.about.get("source") or loaded.about.get("purpose", "")
         notes += [f"{title}: {' '.join(str(about).split())}"] if about else []
@@ -192,7 +192,8 @@ def _prompts(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
     settings, setting_of = study.settings, dict[str, str]()
-    for setting in chain(settings.settings, *settings.settings_by_model.values()):
+    own = (settings.settings_of(model) for model in settings.by_model)
+    for setting in chain(settings.settings, *own):
         for kind, file in paths.prompt_files(study, setting).items():
             setting_of.setdefault(file, setting if kind == "prompt" else "few_shot_example")
     files = {setting: file for file, setting in setting_of.items()}

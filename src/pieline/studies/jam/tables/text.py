@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pieline.core.conditions import deviations
 from pieline.core.measures import Measure
 from pieline.core.records import load_records
 from pieline.core.uncertainty import Spread
@@ -27,7 +26,7 @@ from pieline.studies.jam.metrics.seeds import (
     panel,
     prompted,
 )
-from pieline.studies.jam.settings import FINE_TUNED, ConfusedModels, JamSettings
+from pieline.studies.jam.settings import FINE_TUNED, JamSettings
 from pieline.studies.jam.tables.common import (
     languages_of,
     not_counted,
@@ -52,6 +51,7 @@ _JUDGED = (
     " draws do, if each printed run is drawn with its deviation (for a single seed: the pooled"
     " deviations of its language)."
 )
+WITHOUT_REASONING = "without reasoning models, which run only zero-shot, unlike the paper"
 _UNKNOWN = "unknown of every run"
 
 
@@ -68,14 +68,14 @@ def text_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     runs, printed = prompted(metrics), printed_numbers(inputs)
     obstacles = _obstacles(metrics, runs, _printed_spreads(inputs, printed, "success"))
     reasoning = {model.name for model in inputs.models if model.reasoning}
-    figure3 = ConfusedModels.model_validate(inputs.options["figure3"])
-    counted = counted_runs(runs, figure3, reasoning)
+    released = inputs.options["form"] == "released"
+    counted = counted_runs(runs, () if released else reasoning)
     uncounted = not_counted(runs, counted, inputs)
     for language in _languages(runs):
         counts = confused_runs(counted, language)
         confusing = sum(count > 0 for count in counts.values()) if counts else None
         none = [f"{label} has no such run" for name, label in uncounted if name == language]
-        own = [*deviations(figure3), *none] if counts else []
+        own = [*([WITHOUT_REASONING] if released else []), *none] if counts else []
         numbers.add(
             {"language": language},
             [_CONFUSING],

@@ -41,18 +41,17 @@ class Tagger:
         self,
         sentences: Sequence[Sequence[str]],
         *,
-        bfloat16: bool = False,
         drop_unbegun: bool = False,
     ) -> list[list[Tag]]:
         """Return a valid BIO tag for each word of each sentence.
 
-        For `bfloat16`, see `autocast`; for `drop_unbegun`, see `valid_tags`.
+        For `drop_unbegun`, see `valid_tags`.
         """
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
         longest_first = sorted(range(len(encoded)), key=lambda number: -len(encoded[number]))
         tags: list[list[Tag]] = [[] for _ in encoded]
         self.model.eval()
-        with torch.inference_mode(), autocast(self.device, bfloat16=bfloat16):
+        with torch.inference_mode():
             for start in range(0, len(encoded), _SENTENCES_AT_ONCE):
                 chosen = longest_first[start : start + _SENTENCES_AT_ONCE]
                 batch = collate(
@@ -71,14 +70,6 @@ class Tagger:
         with atomic_folder(folder) as complete:
             self.model.save_pretrained(complete)
             self.tokenizer.save_pretrained(complete)
-
-
-def autocast(device: torch.device, *, bfloat16: bool, float16: bool = False) -> torch.autocast:
-    """Return a context that computes in half precision if requested, but only on a GPU."""
-    dtype = torch.bfloat16 if bfloat16 else torch.float16
-    return torch.autocast(
-        device.type, dtype=dtype, enabled=(bfloat16 or float16) and device.type == "cuda"
-    )
 
 
 def load_tagger(

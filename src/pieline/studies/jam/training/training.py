@@ -2,9 +2,9 @@
 
 Hyperparameters not in appendix D are the defaults of transformers' Trainer: fused AdamW without
 weight decay, a learning rate that decreases linearly to zero without warm-up, gradients clipped to
-norm 1, shuffled batches including a smaller last one, and the weights of the last epoch. The
-released code keeps the epoch that is best on the test set; `keep: best` keeps the one that is best
-on dev. `form: released` uses the other details of the released code (`settings.FORMS`).
+norm 1, shuffled batches including a smaller last one, and the weights of the last epoch (the
+released code keeps the epoch that is best on the test set). `form: released` uses the other details
+of the released code (`settings.FORMS`).
 """
 
 import hashlib
@@ -22,9 +22,12 @@ from pieline.core.records import Frozen
 from pieline.models.resumable import ResumableTraining
 from pieline.studies.jam.metrics.tokens import span_scores
 from pieline.studies.jam.raw.id10m import TaggedSentence
-from pieline.studies.jam.training.settings import TaggingSettings
+from pieline.studies.jam.training.settings import TaggerTraining
 from pieline.studies.jam.training.subwords import collate, encode, random_batches
-from pieline.studies.jam.training.tagger import Tagger, autocast
+from pieline.studies.jam.training.tagger import Tagger
+
+MAX_NORM = 1.0
+"""Maximum norm of the gradient, the default of transformers' Trainer."""
 
 
 class TaggingEpoch(Frozen):
@@ -37,7 +40,7 @@ class TaggingEpoch(Frozen):
 class TaggingLog(Frozen):
     """Log of a training run: its epochs, and the number (from 1) of the epoch that is kept."""
 
-    settings: TaggingSettings
+    settings: TaggerTraining
     seed: int
     train_sentences: int
     dev_sentences: int
@@ -61,21 +64,21 @@ def fine_tune(
     tagger: Tagger,
     train: Sequence[TaggedSentence],
     dev: Sequence[TaggedSentence],
-    settings: TaggingSettings,
+    settings: TaggerTraining,
     *,
     seed: int,
     identity: str,
     checkpoint: str | Path,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> TaggingLog:
-    """Fine-tune a tagger in place, load the weights of the kept epoch, and return the log.
+    """Fine-tune a tagger in place for all epochs, and return the log.
 
     After each epoch, the training state is written to `checkpoint`. If there is a checkpoint of the
     same training run, training resumes from it and ends with the same weights as an uninterrupted
     run. A checkpoint of a different training run is ignored and overwritten. The caller deletes the
     file after saving the weights.
 
-    The best epoch is the first one with the highest F1 on dev. `seed` determines sentence order
+    `seed` determines sentence order
     and dropout; `identity` identifies the model, to distinguish training runs with identical data,
     settings and seed. `after_epoch` is called with the epoch number after writing each checkpoint.
     """
@@ -88,14 +91,10 @@ def fine_tune(
         loss = training.one_epoch(epoch)
         tags = tagger.tag(
             [item.tokens for item in dev],
-            bfloat16=settings.bfloat16,
             drop_unbegun=settings.details.drop_unbegun,
         )
         score = span_scores([item.tags for item in dev], tags).f1
-        is_best = all(score > earlier["dev_span_f1"] for earlier in state.epochs)
-        state.finish_epoch(
-            {"loss": loss, "dev_span_f1": score}, keep=is_best or settings.keep == "last"
-        )
+        state.finish_epoch({"loss": loss, "dev_span_f1": score}, keep=True)
         after_epoch(epoch)
     state.load_kept()
     return TaggingLog(
@@ -115,7 +114,7 @@ class _Training:
         self,
         tagger: Tagger,
         sentences: Sequence[TaggedSentence],
-        settings: TaggingSettings,
+        settings: TaggerTraining,
         seed: int,
     ) -> None:
         self._tagger, self._sentences, self._settings = tagger, sentences, settings
@@ -132,7 +131,7 @@ class _Training:
         self.optimizer = torch.optim.AdamW(
             tagger.model.parameters(),
             lr=settings.learning_rate,
-            weight_decay=settings.weight_decay,
+            weight_decay=self._details.weight_decay,
             fused=True,
         )
         steps = settings.epochs * -(-len(self._batches(1)) // self._details.gradient_accumulation)
@@ -143,14 +142,14 @@ class _Training:
     def one_epoch(self, epoch: int) -> float:
         """Train on each sentence once and return the mean batch loss."""
         batches = self._batches(epoch)
-        tagger, settings = self._tagger, self._settings
+        tagger = self._tagger
         torch.manual_seed(_epoch_seed(self._seed, epoch))  # dropout
         tagger.model.train()
         total = torch.zeros((), device=tagger.device, dtype=torch.float64)
         # A new scaler in each epoch, so that resumed training needs no state of it.
         scaler = torch.amp.GradScaler(tagger.device.type, enabled=self._float16)
         per_step = self._details.gradient_accumulation
-        title = f"epoch {epoch} of {settings.epochs}"
+        title = f"epoch {epoch} of {self._settings.epochs}"
         for number, chosen in enumerate(Progress(batches, desc=title, unit="batches"), start=1):
             batch = collate(
                 [self._data[number] for number in chosen],
@@ -158,14 +157,14 @@ class _Training:
                 pad_id=tagger.tokenizer.pad_token_id,
                 device=tagger.device,
             )
-            with autocast(tagger.device, bfloat16=settings.bfloat16, float16=self._float16):
+            with torch.autocast(tagger.device.type, dtype=torch.float16, enabled=self._float16):
                 loss = tagger.model(**batch).loss
             scaler.scale(loss / per_step).backward()
             total += loss.detach()
             if number % per_step and number < len(batches):
                 continue
             scaler.unscale_(self.optimizer)
-            torch.nn.utils.clip_grad_norm_(tagger.model.parameters(), settings.max_norm)
+            torch.nn.utils.clip_grad_norm_(tagger.model.parameters(), MAX_NORM)
             scaler.step(self.optimizer)
             scaler.update()
             self.schedule.step()
@@ -193,7 +192,7 @@ def _epoch_seed(seed: int, epoch: int) -> int:
 def _fingerprint(
     train: Sequence[TaggedSentence],
     dev: Sequence[TaggedSentence],
-    settings: TaggingSettings,
+    settings: TaggerTraining,
     *,
     seed: int,
     identity: str,

@@ -24,7 +24,6 @@ from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
 from pieline.studies.jam.variants.projection import added_context, tokenize
-from pieline.studies.jam.variants.settings import VariantChecks
 from pieline.studies.jam.variants.validation import (
     check_text,
     check_variants,
@@ -38,6 +37,8 @@ GENERATE, REVIEW, NEUTRAL_PROMPT = (
 )
 VARIANT_TOKENS = 80
 """Approximate output tokens per variant and call: the mean of 60 (writing) and 100 (validation)."""
+WRITTEN = 5
+"""Variants written per original, in one call (section 3.3)."""
 READINGS = {True: "figurative", False: "literal"}
 
 
@@ -63,19 +64,15 @@ class TextReviews(BaseModel):
 
 
 class GenerationSettings(Frozen):
-    """Parameters of the generation calls.
+    """Request parameters of all calls that write or review variants.
 
     Attributes:
-        count: Number of variants per original, written in one call.
-        temperature: Temperature of both calls.
+        temperature: Sampling temperature.
         max_tokens: Maximum answer length, including reasoning.
-        seed: Seed, sent if the provider accepts one.
     """
 
-    count: int
-    temperature: float
+    temperature: float = 1.0
     max_tokens: int
-    seed: int | None
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ class VariantWriting:
         }
         prompt.check_shows("sentence", **values)
         messages = prompt.messages(sentence=original.sentence, **values)
-        parameters = self.settings.model_dump(exclude={"count"})
+        parameters = self.settings.model_dump()
         return make_question(self.spec, messages, parameters, sample=sample, name=name)
 
 
@@ -125,7 +122,7 @@ def generate_variants(
         UserError: A question fails in all attempts; answers received so far are recorded.
     """
     written = _parsed(_writing_questions(originals, writing), ask, WrittenVariants)
-    texts = _texts(written, writing.settings.count)
+    texts = _texts(written, WRITTEN)
     reviewed = _parsed(_reviewing_questions(originals, texts, writing), ask, TextReviews)
     variants = [
         variant
@@ -146,9 +143,9 @@ def _writing_questions(
     originals: Sequence[Original], writing: VariantWriting
 ) -> dict[str, Question]:
     """Return the question of the first call for each original, by id."""
-    prompt, count = load_prompt(writing.prompts / GENERATE), writing.settings.count
+    prompt = load_prompt(writing.prompts / GENERATE)
     return {
-        item.id: writing.question(prompt, item, name=item.id, count=count) for item in originals
+        item.id: writing.question(prompt, item, name=item.id, count=WRITTEN) for item in originals
     }
 
 
@@ -184,9 +181,9 @@ def questions_ahead(
         for name, question in questions.items()
         if question.key in answers
     }
-    texts = {item.id: [item.sentence] * writing.settings.count for item in originals}
+    texts = {item.id: [item.sentence] * WRITTEN for item in originals}
     texts |= {name: [] for name in parsed}
-    texts |= _texts(parsed, writing.settings.count)
+    texts |= _texts(parsed, WRITTEN)
     return [*questions.values(), *_reviewing_questions(originals, texts, writing).values()]
 
 
@@ -327,8 +324,6 @@ class HardVariants(_VariantTask):
     `report`.
     """
 
-    checks: VariantChecks
-
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return the questions of both calls for each original (see `questions_ahead`)."""
         return questions_ahead(
@@ -339,13 +334,13 @@ class HardVariants(_VariantTask):
 
     def likely_output_tokens(self) -> int:
         """Estimate the output tokens of an answer, which has all variants of an original."""
-        return VARIANT_TOKENS * self.generation.count
+        return VARIANT_TOKENS * WRITTEN
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Generate, validate and check the variants, and write them with a report."""
         originals = self._originals()
         made, report = generate_variants(originals, self._writing(entry, "generate"), ask)
-        self._save(check_variants(originals, made, limits=self.checks), report)
+        self._save(check_variants(originals, made), report)
 
     def reading(self, answer: Answer) -> Parsed[Any]:
         """Parse the reviews from the second call, or the texts from the first."""

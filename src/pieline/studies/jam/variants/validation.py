@@ -15,8 +15,11 @@ from pieline.studies.jam.bio import OUTSIDE, Tag
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
 from pieline.studies.jam.variants.label_studio import Review
 from pieline.studies.jam.variants.projection import find_original, project_tags, tokenize
-from pieline.studies.jam.variants.settings import USUAL_CHECKS, VariantChecks
 
+MIN_CONTEXT_WORDS = 3
+MAX_CONTEXT_WORDS = 120
+DUPLICATE_SIMILARITY = 0.9
+"""Limits of the automatic checks (ours; the paper states none)."""
 CRITERIA = (
     "The variant contains the original sentence word for word; only small differences in "
     "punctuation are allowed.",
@@ -35,7 +38,6 @@ def check_text(
     *,
     siblings: Collection[str] = (),
     known_pies: Collection[str] = (),
-    limits: VariantChecks = USUAL_CHECKS,
 ) -> tuple[Flag, ...]:
     """Return the problems that automatic checks find in a variant's text.
 
@@ -61,16 +63,15 @@ def check_text(
     findings: Mapping[Flag, bool] = {
         "original_not_last": any(letter.isalnum() for letter in text[place.end :]),
         "context_empty": words == 0,
-        "context_too_short": 0 < words < limits.min_context_words,
-        "context_too_long": words > limits.max_context_words,
+        "context_too_short": 0 < words < MIN_CONTEXT_WORDS,
+        "context_too_long": words > MAX_CONTEXT_WORDS,
         "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
         "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
         "wrong_language": not is_in_language(
             context, get_language(language).code, language_codes()
         ),
         "duplicate": any(
-            _similarity(context, original, sibling) >= limits.duplicate_similarity
-            for sibling in siblings
+            _similarity(context, original, sibling) >= DUPLICATE_SIMILARITY for sibling in siblings
         ),
     }
     return tuple(flag for flag, is_present in findings.items() if is_present)
@@ -103,8 +104,6 @@ def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> 
 def check_variants(
     originals: Iterable[Original],
     variants: Iterable[Variant],
-    *,
-    limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
     """Return the variants with flags of all automatic checks, sorted by original and number."""
     by_id = {item.id: item for item in originals}
@@ -118,7 +117,6 @@ def check_variants(
             item.sentence,
             siblings=earlier,
             known_pies=pies,
-            limits=limits,
         )
         kept = tuple(flag for flag in item.flags if flag == "not_reviewed_by_model")
         checked.append(item.model_copy(update={"flags": kept + flags}))
@@ -170,7 +168,6 @@ def apply_reviews(
     reviews: Mapping[str, Review],
     *,
     where: str,
-    limits: VariantChecks = USUAL_CHECKS,
 ) -> list[Variant]:
     """Apply human verdicts and corrections to the variants, and check the results.
 
@@ -193,7 +190,7 @@ def apply_reviews(
         fields |= {"verdict": review.verdict, "note": review.note or item.note}
         text = review.text or item.sentence
         reviewed.append(make_variant(by_id[item.original_id], text, **fields))
-    checked = check_variants(originals, reviewed, limits=limits)
+    checked = check_variants(originals, reviewed)
     for item in checked:
         if item.id in reviews and item.verdict != "invalid" and "original_missing" in item.flags:
             hint = "correct it to contain the original, or mark it as invalid"
