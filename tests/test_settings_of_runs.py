@@ -1,30 +1,24 @@
-"""Whether each setting of the studies reaches the runs: recorded with the numbers, or stated here.
+"""Whether conditions follow from what each setting declares that it affects.
 
-A new setting fails these tests until it has a line, so none can change numbers silently.
+A new setting fails these tests until it has a value in `OTHER_VALUES`; `workflow/test_effects.py`
+compares what the jobs get.
 """
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
-from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from support import ROOT
 
-from pieline.beyond.settings import BeyondSettings
-from pieline.config import layered, load_config, load_studies
+from pieline.config import config_class, layered, load_config, load_studies
 from pieline.core.conditions import Conditions
+from pieline.core.settings import declared_settings, effect_of, may_deviate
 from pieline.core.yamls import merge, read_yaml
 from pieline.models.registry import load_registry
 from pieline.plan import Run
-
-DEVIATES = "recorded with the numbers, and a deviation from the paper"
-RECORDED = "recorded with the numbers; no value deviates from the paper"
-RUNS = "decides which runs, files or displays there are"
-INPUT = "decides what input files contain, which are compared with the paper's by digest"
-SHOWN = "changes a table or figure, but no metric file"
-BYTES = "changes speed and the last digits of vectors and weights"
 
 CONFIGURATION: dict[str, Any] = {
     "studies": ["jam", "idiots", "idiolink"],
@@ -42,187 +36,184 @@ CONFIGURATION: dict[str, Any] = {
         "settings": ["zero_shot"],
     },
     "idiolink": {
-        "models": ["bm25", "sbert"],
+        "models": ["bm25", "sbert", "contriever"],
         "finetuning": {"models": ["sbert"]},
         "construction": {"enabled": True},
     },
     "beyond": {"idiots": {"prompts_against": "zero_shot"}, "idiolink": {"shortcuts": True}},
 }
-SETTINGS: dict[str, tuple[Any, str]] = {
-    "jam.form": ("released", DEVIATES),
-    "jam.languages": (["german"], RUNS),
-    "jam.decisions": ("data/sample/id10m/decisions", INPUT),
-    "jam.variants.source": ("generated", INPUT),
-    "jam.variants.model": ("gpt-4o-mini", DEVIATES),
-    "jam.variants.max_tokens": (99, RECORDED),
-    "jam.variants.review": ("automatic", INPUT),
-    "jam.variants.annotations": ({"english": ["a.json"]}, INPUT),
-    "jam.variants.adjudications": ({"english": "a.tsv"}, INPUT),
-    "jam.models": (["mbert", "gpt-4o-mini", "bert"], RUNS),
-    "jam.settings": (["zero_shot"], RUNS),
-    "jam.prompts": (
-        {"mine": {"file": "prompts/jam/zero_shot.jinja"}},
-        "the settings of runs refer to it by name, and record its digest",
-    ),
-    "jam.seeds": ([42], RUNS),
-    "jam.by_model": ({"gpt-4o-mini": {"max_tokens": {"zero_shot": 5}}}, DEVIATES),
-    "jam.few_shot.examples": (4, DEVIATES),
-    "jam.few_shot.samples": (7, DEVIATES),
-    "jam.train_split": ("dev", DEVIATES),
-    "jam.fine_tuning.epochs": (2, DEVIATES),
-    "jam.fine_tuning.batch_size": (8, DEVIATES),
-    "jam.fine_tuning.batching": ("by_length", DEVIATES),
-    "jam.fine_tuning.learning_rate": (1e-5, DEVIATES),
-    "jam.fine_tuning.seeds": ([5], RUNS),
-    "jam.fine_tuning.negatives_per_idiom": (1.0, DEVIATES),
-    "jam.scoring": ("released", DEVIATES),
-    "jam.bootstrap_resamples": (10, RECORDED),
-    "jam.permutations": (10, SHOWN),
-    "jam.neutral": (None, RUNS),
-    "jam.humans": ("labels.csv", INPUT),
-    "jam.attention": (None, RUNS),
-    "idiots.models": (["gpt-4o"], RUNS),
-    "idiots.settings": (["zero_shot", "zero_shot_schema"], RUNS),
-    "idiots.by_model": ({"gpt-4o-mini": {"max_tokens": {"zero_shot": 5}}}, DEVIATES),
-    "idiots.prompts": (
-        {"mine": {"file": "prompts/idiots/detect.jinja"}},
-        "the settings of runs refer to it by name, and record its digest",
-    ),
-    "idiots.seeds": ([0, 1], RUNS),
-    "idiots.distractor_kinds": ("kinds.csv", INPUT),
-    "idiots.verdicts": (None, INPUT),
-    "idiots.bootstrap_resamples": (5, RECORDED),
-    "idiots.permutations": (5, RECORDED),
-    "idiolink.models": (["bm25"], RUNS),
-    "idiolink.leave_out": ({"sbert": "too slow here"}, RUNS),
-    "idiolink.inputs": ("released", RECORDED),
-    "idiolink.device": ("mps", RECORDED),
-    "idiolink.query_modes": (["sentence"], RUNS),
-    "idiolink.compositions": (["full"], RUNS),
-    "idiolink.top_k": (50, DEVIATES),
-    "idiolink.embedding_threads": (1, BYTES),
-    "idiolink.dataset": ("constructed", INPUT),
-    "idiolink.construction.semantics": ("paper", DEVIATES),
-    "idiolink.construction.min_occurrences": (5, DEVIATES),
-    "idiolink.construction.pies": (["spill the beans"], DEVIATES),
-    "idiolink.construction.domains": (["Sport"], DEVIATES),
-    "idiolink.construction.enabled": (False, RUNS),
-    "idiolink.construction.exclusions": ("excluded.txt", INPUT),
-    "idiolink.construction.index_writer": ("gpt-4o", DEVIATES),
-    "idiolink.construction.query_writer": ("gpt-4o", DEVIATES),
-    "idiolink.construction.validator": ("gpt-4o", DEVIATES),
-    "idiolink.construction.prompts": (None, "the digests of its files are inputs of the texts"),
-    "idiolink.construction.attempts": (1, RECORDED),
-    "idiolink.construction.split_source": ("released", RECORDED),
-    "idiolink.construction.splits.train": (3, DEVIATES),
-    "idiolink.construction.splits.val": (3, DEVIATES),
-    "idiolink.construction.splits.test": (20, DEVIATES),
-    "idiolink.construction.splits.gold": (2, DEVIATES),
-    "idiolink.construction.corrections": ("corrections.csv", INPUT),
-    "idiolink.construction.unreviewed": ("keep", INPUT),
-    "idiolink.bm25.k1": ([0.9], DEVIATES),
-    "idiolink.bm25.b": ([0.4], DEVIATES),
-    "idiolink.finetuning.learning_rate": (1e-4, DEVIATES),
-    "idiolink.finetuning.batch_size": (8, DEVIATES),
-    "idiolink.finetuning.form": ("released", DEVIATES),
-    "idiolink.finetuning.max_epochs": (2, DEVIATES),
-    "idiolink.finetuning.warmup_steps": (1, DEVIATES),
-    "idiolink.finetuning.models": ([], RUNS),
-    "idiolink.finetuning.train_modes": (["span"], RUNS),
-    "idiolink.finetuning.losses": (["released"], RUNS),
-    "idiolink.finetuning.tuples": ("released", RECORDED),
-    "idiolink.finetuning.seeds": ([42], RUNS),
-    "idiolink.finetuning.threads": (4, BYTES),
-    "idiolink.permutations": (5, RECORDED),
-    "idiolink.bootstrap_resamples": (5, RECORDED),
-    "beyond.jam.prompts_against": ("zero_shot", RUNS),
-    "beyond.jam.training_contexts": (["originals"], RUNS),
-    "beyond.idiots.prompts_against": (None, RUNS),
-    "beyond.idiolink.shortcuts": (False, RUNS),
+OTHER_VALUES: dict[str, Any] = {
+    "jam.form": "released",
+    "jam.languages": ["english", "german"],
+    "jam.decisions": "data/sample/id10m/decisions",
+    "jam.variants.source": "generated",
+    "jam.variants.model": "gpt-4o-mini",
+    "jam.variants.max_tokens": 99,
+    "jam.variants.review": "automatic",
+    "jam.variants.annotations": {"english": ["a.json"]},
+    "jam.variants.adjudications": {"english": "a.tsv"},
+    "jam.models": ["mbert", "gpt-4o-mini", "bert"],
+    "jam.settings": ["zero_shot"],
+    "jam.prompts": {"mine": {"file": "prompts/jam/zero_shot.jinja"}},
+    "jam.seeds": [42],
+    "jam.by_model": {"gpt-4o-mini": {"max_tokens": {"zero_shot": 5}}},
+    "jam.few_shot.examples": 4,
+    "jam.few_shot.samples": 7,
+    "jam.train_split": "dev",
+    "jam.fine_tuning.epochs": 2,
+    "jam.fine_tuning.batch_size": 8,
+    "jam.fine_tuning.batching": "by_length",
+    "jam.fine_tuning.learning_rate": 1e-5,
+    "jam.fine_tuning.seeds": [5],
+    "jam.fine_tuning.negatives_per_idiom": 1.0,
+    "jam.scoring": "released",
+    "jam.bootstrap_resamples": 10,
+    "jam.permutations": 10,
+    "jam.neutral": None,
+    "jam.humans": "labels.csv",
+    "jam.attention": None,
+    "idiots.models": ["gpt-4o-mini", "gpt-4o"],
+    "idiots.settings": ["zero_shot", "zero_shot_schema"],
+    "idiots.by_model": {"gpt-4o-mini": {"max_tokens": {"zero_shot": 5}}},
+    "idiots.prompts": {"mine": {"file": "prompts/idiots/detect.jinja"}},
+    "idiots.seeds": [0, 1],
+    "idiots.distractor_kinds": "kinds.csv",
+    "idiots.verdicts": None,
+    "idiots.bootstrap_resamples": 5,
+    "idiots.permutations": 5,
+    "idiolink.models": ["bm25", "sbert"],
+    "idiolink.leave_out": {"contriever": "too slow here"},
+    "idiolink.inputs": "released",
+    "idiolink.device": "mps",
+    "idiolink.query_modes": ["sentence"],
+    "idiolink.compositions": ["full"],
+    "idiolink.top_k": 50,
+    "idiolink.embedding_threads": 1,
+    "idiolink.dataset": "constructed",
+    "idiolink.construction.semantics": "paper",
+    "idiolink.construction.min_occurrences": 5,
+    "idiolink.construction.pies": ["spill the beans"],
+    "idiolink.construction.domains": ["Sport"],
+    "idiolink.construction.enabled": False,
+    "idiolink.construction.exclusions": "excluded.txt",
+    "idiolink.construction.index_writer": "gpt-4o",
+    "idiolink.construction.query_writer": "gpt-4o",
+    "idiolink.construction.validator": "gpt-4o",
+    "idiolink.construction.prompts": None,
+    "idiolink.construction.attempts": 1,
+    "idiolink.construction.split_source": "released",
+    "idiolink.construction.splits.train": 3,
+    "idiolink.construction.splits.val": 3,
+    "idiolink.construction.splits.test": 20,
+    "idiolink.construction.splits.gold": 2,
+    "idiolink.construction.corrections": "corrections.csv",
+    "idiolink.construction.unreviewed": "keep",
+    "idiolink.bm25.k1": [0.9],
+    "idiolink.bm25.b": [0.4],
+    "idiolink.finetuning.learning_rate": 1e-4,
+    "idiolink.finetuning.batch_size": 8,
+    "idiolink.finetuning.form": "released",
+    "idiolink.finetuning.max_epochs": 2,
+    "idiolink.finetuning.warmup_steps": 1,
+    "idiolink.finetuning.models": ["sbert", "contriever"],
+    "idiolink.finetuning.train_modes": ["span"],
+    "idiolink.finetuning.losses": ["paper", "released"],
+    "idiolink.finetuning.tuples": "released",
+    "idiolink.finetuning.seeds": [42],
+    "idiolink.finetuning.threads": 4,
+    "idiolink.permutations": 5,
+    "idiolink.bootstrap_resamples": 5,
+    "beyond.jam.prompts_against": "zero_shot",
+    "beyond.jam.training_contexts": ["originals"],
+    "beyond.idiots.prompts_against": None,
+    "beyond.idiolink.shortcuts": False,
 }
-"""Another value of each setting than in `CONFIGURATION`, and what the change does."""
+"""Another value of each setting than in `CONFIGURATION`, with which some of its runs remain."""
 
 
 class Planned(NamedTuple):
-    """Runs, conditions of all metric files by path, and paths of metric files and targets."""
+    """Runs, and conditions of all metric files by path."""
 
     runs: list[Run]
     conditions: dict[str, Conditions]
-    files: set[str]
 
 
-def plan(changes: dict[str, Any]) -> Planned:
-    """Return the plan of `CONFIGURATION` with these changes, by dotted name."""
+def configuration(names: Iterable[str]) -> dict[str, Any]:
+    """Return `CONFIGURATION` with the other values of these settings."""
     raw = copy.deepcopy(CONFIGURATION)
-    for name, value in changes.items():
+    for name in names:
         *sections, field = name.split(".")
         section = raw
         for each in sections:
             section = section.setdefault(each, {})
-        section[field] = value
-    base = layered(merge(read_yaml(ROOT / "config.yaml"), raw), ROOT / "config" / "sample.yaml")
-    config = load_config(base)
+        section[field] = OTHER_VALUES[name]
+    return raw
+
+
+def plan(*names: str) -> Planned:
+    """Return the plan of `CONFIGURATION` with the other values of these settings."""
+    raw = merge(read_yaml(ROOT / "config.yaml"), configuration(names))
+    config = load_config(layered(raw, ROOT / "config" / "sample.yaml"))
     registry = load_registry(ROOT / "models.yaml")
     studies = load_studies(config, registry, ROOT)
     conditions: dict[str, Conditions] = {}
-    targets: set[str] = set()
     planned: list[Run] = []
     for name in config.studies:
         runs = studies[name].plan
         planned += runs
         conditions |= {run.metrics: run.conditions for run in runs} | dict(runs.others)
-        targets.update(studies[name].targets())
-    return Planned(planned, conditions, {*conditions, *targets})
+    return Planned(planned, conditions)
 
 
 @cache
 def unchanged() -> Planned:
-    return plan({})
+    return plan()
 
 
-def leaves(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    """Yield the dotted names of all settings, sections excluded."""
-    for name, field in model.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from leaves(field.annotation, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}"
+@cache
+def declared() -> dict[str, FieldInfo]:
+    """Return the fields of all settings by dotted name."""
+    return dict(declared_settings(config_class()))
 
 
-def test_every_setting_is_listed() -> None:
-    studies = load_studies(load_config({}), load_registry(ROOT / "models.yaml"), ROOT).values()
-    named = [name for study in studies for name in leaves(study.Settings, f"{study.name}.")]
-    named += leaves(BeyondSettings, "beyond.")
-    assert sorted(named) == sorted(SETTINGS)
+def test_every_setting_declares_what_it_affects_and_is_listed() -> None:
+    assert [name for name, field in declared().items() if effect_of(field) is None] == []
+    sections = ("jam.", "idiots.", "idiolink.", "beyond.")
+    named = [name for name in declared() if name.startswith(sections)]
+    assert sorted(named) == sorted(OTHER_VALUES)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_setting_is_recorded_with_the_numbers_that_it_changes(
+@pytest.mark.parametrize("name", OTHER_VALUES)
+def test_conditions_state_the_settings_that_affect_the_numbers(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     # Runs that cannot be made are in no comparison of runs.
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
-    value, effect = SETTINGS[name]
-    before, after = unchanged(), plan({name: value})
-    common = [
-        (before.conditions[path], after.conditions[path])
-        for path in before.conditions.keys() & after.conditions.keys()
-    ]
-    recorded = any(
-        (old.settings, old.weights) != (new.settings, new.weights) for old, new in common
-    )
-    deviates = any(old.deviations != new.deviations for old, new in common)
-    if effect == DEVIATES:
-        assert deviates and recorded
-    elif effect == RECORDED:
-        assert recorded and not deviates
-    elif effect == RUNS:
-        # A comparison of runs records which runs it compares.
-        assert before.files != after.files and not deviates
-    else:
-        assert before.conditions == after.conditions
-        assert before.files == after.files
+    before, after = unchanged().conditions, plan(name).conditions
+    # A comparison of runs records which runs it compares.
+    common = {path for path in before.keys() & after.keys() if not path.endswith("/bias.json")}
+    assert common
+    deviating = {path for path in common if before[path].deviations != after[path].deviations}
+    affects = effect_of(declared()[name])
+    if affects in ("display", "nothing"):
+        assert all(before[path] == after[path] for path in common)
+    elif may_deviate(declared()[name]) and name not in NOT_SENT:
+        assert deviating
+    if affects == "scoring":
+        both = before.keys() & after.keys()
+        changed = {path for path in both if before[path] != after[path]}
+        assert changed or name in FILES
+        key = name.rpartition(".")[2]
+        for path in changed & common:
+            old, new = before[path].settings, after[path].settings
+            assert {each for each in {*old, *new} if old.get(each) != new.get(each)} == {key}
+
+
+NOT_SENT = {"idiots.parameters.top_k"}
+"""Settings that this model's provider does not accept."""
+FILES = {"idiots.verdicts"}
+"""Files, whose digests are inputs of the metric files."""
 
 
 @pytest.mark.parametrize("study", ["jam", "idiots", "idiolink"])
@@ -230,8 +221,9 @@ def test_all_runs_record_the_resamples_of_their_intervals(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    after = plan({f"{study}.bootstrap_resamples": 7})
+    after = plan(f"{study}.bootstrap_resamples")
     metrics = [run.metrics for run in after.runs if run.study == study]
     assert metrics
     for path in metrics:
-        assert after.conditions[path].settings["bootstrap_resamples"] == 7
+        resamples = OTHER_VALUES[f"{study}.bootstrap_resamples"]
+        assert after.conditions[path].settings["bootstrap_resamples"] == resamples
