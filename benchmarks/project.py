@@ -27,6 +27,8 @@ from pathlib import Path
 
 import psutil
 
+from pieline.core.conditions import Evidence, RunIdentity
+
 # Imports are kept light, because a forked process inherits the memory of its parent.
 
 ROOT = Path(__file__).parents[1]
@@ -71,13 +73,10 @@ def make_jam() -> None:
     metrics = jam_metrics(
         sentences,
         {answer.id: answer for answer in answers},
-        model=MODELS[0],
-        setting="zero_shot",
-        seed=SEEDS[0],
+        RunIdentity(model=MODELS[0], setting="zero_shot", seed=SEEDS[0]),
+        Evidence(is_released=True, computed_from=digests([predictions, dataset])),
         scoring="paper",
-        released=True,
         resamples=1,
-        computed_from=digests([predictions, dataset]),
     )
     first = jam_files()[0]
     write_json(first, metrics.model_dump(mode="json"))

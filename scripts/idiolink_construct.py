@@ -4,7 +4,11 @@ from pathlib import Path
 
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
-from pieline.studies.idiolink.datasets.assembly import require_review, save_released_format
+from pieline.studies.idiolink.datasets.assembly import (
+    ReviewedTexts,
+    require_review,
+    save_released_format,
+)
 from pieline.studies.idiolink.originals.splits import Splits
 from pieline.studies.idiolink.variants.corrections import apply_corrections, read_corrections
 from pieline.studies.idiolink.variants.generation import GeneratedText
@@ -19,6 +23,7 @@ with job(snakemake):
     splits = load_record(snakemake.input.splits, Splits)
     decided = read_corrections(corrections) if corrections else {}
     if snakemake.params.unreviewed == "refuse":
-        require_review(texts, verdicts, decided, splits, sheet=snakemake.input.sheet)
+        reviewed = ReviewedTexts(texts, verdicts, decided, splits)
+        require_review(reviewed, sheet=snakemake.input.sheet)
     corrected = apply_corrections(texts, decided, where=corrections or snakemake.input.sheet)
     save_released_format(corrected, splits, Path(snakemake.output[0]).parents[1])

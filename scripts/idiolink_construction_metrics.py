@@ -3,7 +3,7 @@
 from pieline.core.files import read_json
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
-from pieline.studies.idiolink.datasets.assembly import construction_metrics
+from pieline.studies.idiolink.datasets.assembly import ReviewedTexts, construction_metrics
 from pieline.studies.idiolink.originals.splits import Splits
 from pieline.studies.idiolink.variants.corrections import read_corrections
 from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
@@ -12,22 +12,27 @@ from pieline.studies.idiolink.variants.votes import TextVerdict
 with job(snakemake) as j:
     corrections = optional(snakemake.input.corrections)
     metrics = construction_metrics(
-        [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)],
-        [verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)],
-        read_corrections(corrections) if corrections else {},
-        load_record(snakemake.input.splits, Splits),
-        reports=[
-            GenerationReport.model_validate(read_json(path)) for path in snakemake.input.reports
-        ],
-        validator=snakemake.params.validator,
-        sample=snakemake.params.sample,
-        computed_from=j.digests(
+        ReviewedTexts(
+            [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)],
+            [
+                verdict
+                for path in snakemake.input.verdicts
+                for verdict in load_jsonl(path, TextVerdict)
+            ],
+            read_corrections(corrections) if corrections else {},
+            load_record(snakemake.input.splits, Splits),
+        ),
+        j.evidence(
             snakemake.input.texts,
             snakemake.input.reports,
             snakemake.input.verdicts,
             snakemake.input.splits,
             snakemake.input.corrections,
         ),
-        conditions=j.conditions,
+        reports=[
+            GenerationReport.model_validate(read_json(path)) for path in snakemake.input.reports
+        ],
+        validator=snakemake.params.validator,
+        sample=snakemake.params.sample,
     )
     j.write(metrics)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.files import read_json, write_json
 from pieline.core.jobs import job, optional
 from pieline.studies.idiolink.datasets.dataset import Meanings
@@ -21,14 +22,15 @@ with job(snakemake) as j:
     metrics, scores = idiolink_metrics(
         run,
         dataset,
-        model=snakemake.wildcards.model,
-        query_mode=snakemake.wildcards.query_mode,
-        seed=int(snakemake.wildcards.seed),
+        RunIdentity(
+            model=snakemake.wildcards.model,
+            setting=snakemake.wildcards.query_mode,
+            seed=int(snakemake.wildcards.seed),
+        ),
+        j.evidence(snakemake.input.run, dataset.scoring_files(folder)),
         depth=snakemake.params.top_k,
         resamples=snakemake.params.resamples,
         tuning=Tuning.model_validate(read_json(tuning)) if tuning else None,
-        computed_from=j.digests(snakemake.input.run, dataset.scoring_files(folder)),
-        conditions=j.conditions,
     )
     write_json(snakemake.output.metrics, metrics.model_dump())
     save_query_scores(snakemake.output.queries, metrics, scores, dataset.queries)

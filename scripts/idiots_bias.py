@@ -12,10 +12,9 @@ with job(snakemake) as j:
         load_records(runs, DetectionMetrics),
         load_jsonl(snakemake.input.sentences, IdiotsSentence),
         [load_jsonl(path, DetectionPrediction) for path in predictions],
+        j.evidence(runs, predictions, snakemake.input.sentences),
         against=snakemake.params.against,
         permutations=snakemake.params.permutations,
         resamples=snakemake.params.resamples,
-        conditions=j.conditions,
-        computed_from=j.digests(runs, predictions, snakemake.input.sentences),
     )
     j.write(metrics)

@@ -1,15 +1,16 @@
 """Score one IdioTS run."""
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiots.datasets import IdiotsManifest
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
-from pieline.studies.idiots.verdicts import DetectionRun, human_verdicts, read_cases
+from pieline.studies.idiots.verdicts import human_verdicts, read_cases
 
 with job(snakemake) as j:
     verdicts = optional(snakemake.input.verdicts)
-    run = DetectionRun(
+    run = RunIdentity(
         snakemake.wildcards.model, snakemake.wildcards.setting, int(snakemake.wildcards.seed)
     )
     sentences = load_jsonl(snakemake.input.sentences, IdiotsSentence)
@@ -20,16 +21,15 @@ with job(snakemake) as j:
         sentences,
         predictions,
         run,
-        origin=manifest.origin,
-        data_note=manifest.data_note,
-        resamples=snakemake.params.resamples,
-        conditions=j.conditions,
-        verdicts=human_verdicts(cases, predictions, run, where=verdicts or ""),
-        computed_from=j.digests(
+        j.evidence(
             snakemake.input.predictions,
             snakemake.input.sentences,
             snakemake.input.manifest,
             snakemake.input.verdicts,
+            data_note=manifest.data_note,
         ),
+        origin=manifest.origin,
+        resamples=snakemake.params.resamples,
+        verdicts=human_verdicts(cases, predictions, run, where=verdicts or ""),
     )
     j.write(metrics)

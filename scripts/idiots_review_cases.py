@@ -1,12 +1,13 @@
 """Write the cases of a run that need a human judgment, as JSONL and CSV."""
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
-from pieline.studies.idiots.verdicts import DetectionRun, review_cases, save_cases
+from pieline.studies.idiots.verdicts import review_cases, save_cases
 
 with job(snakemake):
-    run = DetectionRun(
+    run = RunIdentity(
         snakemake.wildcards.model, snakemake.wildcards.setting, int(snakemake.wildcards.seed)
     )
     sentences = load_jsonl(snakemake.input.sentences, IdiotsSentence)

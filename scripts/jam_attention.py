@@ -13,9 +13,8 @@ with job(snakemake) as j:
         load_records(snakemake.input.metrics, JamMetrics),
         load_sentences(snakemake.input.sentences),
         load_causal_model(spec, weights=optional_folder(snakemake.input.weights)),
+        j.evidence(snakemake.input.sentences, snakemake.input.metrics),
         model=snakemake.wildcards.model,
         resamples=snakemake.params.resamples,
-        conditions=j.conditions,
-        computed_from=j.digests(snakemake.input.sentences, snakemake.input.metrics),
     )
     j.write(metrics)

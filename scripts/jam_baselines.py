@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.files import write_json
 from pieline.core.jobs import job
 from pieline.core.records import load_record
@@ -18,14 +19,13 @@ with job(snakemake) as j:
         metrics = jam_metrics(
             sentences,
             predict(baseline, sentences),
-            model=baseline,
-            setting=setting,
-            seed=0,
+            RunIdentity(model=baseline, setting=setting, seed=0),
+            j.evidence(
+                snakemake.input.sentences,
+                is_released=manifest.is_released,
+                data_note=manifest.data_note,
+            ),
             scoring=snakemake.params.scoring,
-            released=manifest.is_released,
-            data_note=manifest.data_note,
             resamples=snakemake.params.resamples,
-            conditions=j.conditions,
-            computed_from=j.digests(snakemake.input.sentences),
         )
         write_json(output, metrics.model_dump())

@@ -1,5 +1,6 @@
 """Score one run on ID10M-JAM: negative drift, accuracy, confusion classes and tag F1."""
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.files import read_json
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
@@ -18,15 +19,19 @@ with job(snakemake) as j:
     metrics = jam_metrics(
         sentences,
         match_predictions(sentences, records, where=predictions),
-        model=snakemake.wildcards.model,
-        setting=snakemake.wildcards.setting,
-        seed=int(snakemake.wildcards.seed),
+        RunIdentity(
+            model=snakemake.wildcards.model,
+            setting=snakemake.wildcards.setting,
+            seed=int(snakemake.wildcards.seed),
+        ),
+        j.evidence(
+            predictions,
+            snakemake.input.sentences,
+            is_released=manifest.is_released if manifest else released,
+            data_note=manifest.data_note if manifest else "",
+        ),
         scoring=snakemake.params.scoring,
         strict_majority=snakemake.params.strict_majority,
-        released=manifest.is_released if manifest else released,
-        data_note=manifest.data_note if manifest else "",
         resamples=snakemake.params.resamples,
-        conditions=j.conditions,
-        computed_from=j.digests(predictions, snakemake.input.sentences),
     )
     j.write(metrics)

@@ -1,5 +1,6 @@
 """Score a run on neutral rewrites of the hard variants that confused the model."""
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, load_records
 from pieline.studies.jam.datasets.sentences import load_sentences
@@ -15,16 +16,16 @@ with job(snakemake) as j:
     metrics = neutral_metrics(
         neutral,
         match_predictions(neutral, records, where=predictions),
-        language=run.language,
-        model=run.model,
-        setting=run.setting,
-        seed=run.seed,
+        RunIdentity(language=run.language, model=run.model, setting=run.setting, seed=run.seed),
+        j.evidence(
+            predictions,
+            snakemake.input.neutral,
+            snakemake.input.metrics,
+            is_released=run.dataset_is_released,
+            data_note=run.data_note,
+        ),
         confusing=sum(not right for item in run.judged for right in item.variants.values()),
         scoring=run.scoring,
-        released=run.dataset_is_released,
-        data_note=run.data_note,
         resamples=snakemake.params.resamples,
-        conditions=j.conditions,
-        computed_from=j.digests(predictions, snakemake.input.neutral, snakemake.input.metrics),
     )
     j.write(metrics)

@@ -14,6 +14,7 @@ import pytest
 from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.imports import import_object
 from pieline.core.records import save_jsonl
@@ -36,7 +37,6 @@ from pieline.studies.idiots.items import IdiotsItem
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import (
-    DetectionRun,
     human_verdicts,
     read_cases,
     review_cases,
@@ -107,13 +107,13 @@ def make_jam() -> DisplayInputs:
                 scores = jam_metrics(
                     sentences,
                     {item.id: item for item in answers},
-                    model=model,
-                    setting="zero_shot",
-                    seed=seed,
+                    RunIdentity(model=model, setting="zero_shot", seed=seed),
+                    Evidence(
+                        is_released=False,
+                        computed_from=digests([f"results/predictions/{run}l", dataset]),
+                    ),
                     scoring="paper",
-                    released=False,
                     resamples=2,
-                    computed_from=digests([f"results/predictions/{run}l", dataset]),
                 )
                 write_json(metrics[-1], scores.model_dump())
     return display_inputs(metrics)
@@ -149,7 +149,7 @@ def make_idiots() -> DisplayInputs:
             answers.append(
                 DetectionPrediction.model_validate({**answer, "id": item.id, "answer_key": key})
             )
-        run = DetectionRun(model, "zero_shot", 0)
+        run = RunIdentity(model, "zero_shot", 0)
         if model == "one":
             cases = [
                 case.model_copy(update={"verdict": chance.choice(["yes", "no", ""])})
@@ -171,10 +171,10 @@ def make_idiots() -> DisplayInputs:
             sentences,
             answers,
             run,
+            Evidence(computed_from=digests(files)),
             origin="sample",
             resamples=2,
             verdicts=judged,
-            computed_from=digests(files),
         )
         write_json(metrics[-1], scores.model_dump())
     return display_inputs(metrics).with_files(verdicts=verdicts)
@@ -203,13 +203,11 @@ def make_idiolink() -> DisplayInputs:
             scores, by_query = idiolink_metrics(
                 read_run(f"results/predictions/{path}.run.gz"),
                 dataset,
-                model=model,
-                query_mode=mode,
-                seed=0,
+                RunIdentity(model=model, setting=mode, seed=0),
+                Evidence(computed_from={}),
                 depth=30,
                 resamples=2,
                 tuning=None,
-                computed_from={},
             )
             write_json(metrics[-1], scores.model_dump())
             save_query_scores(query_scores_file(metrics[-1]), scores, by_query, queries)

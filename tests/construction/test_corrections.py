@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from construction_cases import text
 
+from pieline.core.conditions import Evidence
 from pieline.core.errors import UserError
 from pieline.studies.idiolink.datasets.assembly import (
+    ReviewedTexts,
     construction_metrics,
     require_review,
     save_released_format,
@@ -202,14 +204,11 @@ def test_counts_by_action_cause_usage_and_collection() -> None:
 
 def test_metrics_separate_gold_and_silver() -> None:
     metrics = construction_metrics(
-        TEXTS,
-        VERDICTS,
-        DECISIONS,
-        SPLITS,
+        ReviewedTexts(TEXTS, VERDICTS, DECISIONS, SPLITS),
+        Evidence(computed_from={}),
         reports=[],
         validator="v",
         sample=True,
-        computed_from={},
     )
     assert metrics.agreement is not None
     assert (metrics.agreement.texts, metrics.agreement.accuracy) == (2, 1.0)
@@ -223,7 +222,11 @@ def test_metrics_separate_gold_and_silver() -> None:
 def test_values_that_await_review_are_unknown() -> None:
     decided = {name: item for name, item in DECISIONS.items() if name == "009_s08_lit_02"}
     metrics = construction_metrics(
-        TEXTS, VERDICTS, decided, SPLITS, reports=[], validator="v", sample=True, computed_from={}
+        ReviewedTexts(TEXTS, VERDICTS, decided, SPLITS),
+        Evidence(computed_from={}),
+        reports=[],
+        validator="v",
+        sample=True,
     )
     assert metrics.agreement is None
     assert metrics.silver.awaiting == 1
@@ -231,11 +234,11 @@ def test_values_that_await_review_are_unknown() -> None:
 
 
 def test_a_dataset_with_unreviewed_texts_is_rejected() -> None:
-    require_review(TEXTS, VERDICTS, DECISIONS, SPLITS, sheet="review.csv")
+    require_review(ReviewedTexts(TEXTS, VERDICTS, DECISIONS, SPLITS), sheet="review.csv")
     for missing in DECISIONS:
         rest = {name: item for name, item in DECISIONS.items() if name != missing}
         with pytest.raises(UserError, match=f"1 texts await human review \\(first: {missing}"):
-            require_review(TEXTS, VERDICTS, rest, SPLITS, sheet="review.csv")
+            require_review(ReviewedTexts(TEXTS, VERDICTS, rest, SPLITS), sheet="review.csv")
 
 
 def test_our_reader_reads_the_saved_format(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from idiolink_cases import study
 from support import ROOT
 
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.files import write_json
 from pieline.reporting.tables import make_table, write_table
 from pieline.studies.idiolink import runs as idiolink_runs
@@ -58,9 +59,14 @@ def ranked(
         query_mode="span" if mode.endswith("span") else "sentence", top_k=top_k, progress=False,
     )  # fmt: skip
     return idiolink_metrics(
-        run, dataset, model=model, query_mode=mode, seed=seed, depth=top_k, tuning=None,
-        resamples=20, computed_from={},
-    )  # fmt: skip
+        run,
+        dataset,
+        RunIdentity(model=model, setting=mode, seed=seed),
+        Evidence(computed_from={}),
+        depth=top_k,
+        tuning=None,
+        resamples=20,
+    )
 
 
 def measured(idiolink: IdiolinkStudy, path: str) -> Any:

@@ -18,6 +18,7 @@ from run_script import run_script
 from sentence_transformers import SentenceTransformer
 from support import MIRROR, ROOT, needs_mirror
 
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.errors import UserError
 from pieline.core.records import iterate_jsonl, load_jsonl, save_jsonl
 from pieline.models.embedder import EmbedderEntry
@@ -78,9 +79,14 @@ def score(
     run: Scores, dataset: IdiolinkDataset, *, depth: int
 ) -> tuple[IdiolinkMetrics, QueryScores]:
     return idiolink_metrics(
-        run, dataset, model="m", query_mode="sentence", seed=0, depth=depth, tuning=None,
-        resamples=200, computed_from={},
-    )  # fmt: skip
+        run,
+        dataset,
+        RunIdentity(model="m", setting="sentence", seed=0),
+        Evidence(computed_from={}),
+        depth=depth,
+        tuning=None,
+        resamples=200,
+    )
 
 
 class TestEmbedding:

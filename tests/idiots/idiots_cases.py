@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.llm.answers import Answer
 from pieline.reporting.printed import read_published
 from pieline.studies.idiots.metrics.detection import DetectionMetrics, detection_metrics
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
-from pieline.studies.idiots.verdicts import DetectionRun
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data" / "sample" / "idiots"
@@ -86,7 +86,12 @@ def score(
     """Return the metrics of a run of this model."""
     options = {"origin": "released"} | options
     return detection_metrics(
-        suite, predictions, DetectionRun(model, "zero_shot", 0), resamples=resamples, **options
+        suite,
+        predictions,
+        RunIdentity(model, "zero_shot", 0),
+        Evidence(),
+        resamples=resamples,
+        **options,
     )
 
 

@@ -20,6 +20,7 @@ from pieline.beyond.idiots.metrics import (
 from pieline.beyond.idiots.study import ExtendedIdiots
 from pieline.beyond.idiots.table import BIAS_TABLE
 from pieline.beyond.settings import BeyondIdiots
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.core.records import save_jsonl
@@ -40,7 +41,6 @@ from pieline.studies.idiots.predictions import (
 )
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import IdiotsSettings, OwnParameters
-from pieline.studies.idiots.verdicts import DetectionRun
 
 PIES, EACH = 100, 4
 SUITE = [
@@ -78,12 +78,23 @@ def inputs(runs: dict[str, list[DetectionPrediction]]) -> DisplayInputs:
     """Return the inputs of table and figure for a model's answers in each setting."""
     metrics = [
         detection_metrics(
-            SUITE, answers, DetectionRun("rules", setting, 0), origin="sample", resamples=10
+            SUITE,
+            answers,
+            RunIdentity("rules", setting, 0),
+            Evidence(),
+            origin="sample",
+            resamples=10,
         )
         for setting, answers in runs.items()
     ]
     record = bias_metrics(
-        metrics, SUITE, list(runs.values()), against="zero_shot", permutations=199, resamples=400
+        metrics,
+        SUITE,
+        list(runs.values()),
+        Evidence(),
+        against="zero_shot",
+        permutations=199,
+        resamples=400,
     )
     write_json(path := "results/metrics/idiots/rules/bias.json", record.model_dump())
     return DisplayInputs(

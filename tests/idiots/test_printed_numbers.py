@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from idiots_cases import ROOT, predictions_of, published, score, sentences
 
-from pieline.core.conditions import Conditions
+from pieline.core.conditions import Conditions, RunIdentity
 from pieline.core.files import write_json
 from pieline.core.records import load_record
 from pieline.llm.settings import LLMSettings
@@ -23,7 +23,6 @@ from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
 from pieline.studies.idiots.verdicts import (
-    DetectionRun,
     ReviewCase,
     human_verdicts,
     read_cases,
@@ -97,7 +96,7 @@ def judged(
     suite: list[IdiotsSentence], predictions: list[DetectionPrediction], folder: Path
 ) -> dict[str, ReviewCase]:
     """Return the simulated human verdicts on a run's cases."""
-    run = DetectionRun(REVIEWED, "zero_shot", 0)
+    run = RunIdentity(REVIEWED, "zero_shot", 0)
     files = {"jsonl": folder / "cases.jsonl", "table": folder / "cases.csv"}
     invented = published("text_numbers", "id")["idiots.invented_llama2"]["value"]
     types = iter(["invented"] * round(invented))

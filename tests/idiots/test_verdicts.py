@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from idiots_cases import answer, predictions_of, score, sentences
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.errors import UserError
 from pieline.core.yamls import read_yaml
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.idiots.verdicts import (
-    DetectionRun,
     ReviewCase,
     human_verdicts,
     names_pie,
@@ -22,7 +22,7 @@ from pieline.studies.idiots.verdicts import (
     save_cases,
 )
 
-RUN = DetectionRun("a-model", "zero_shot", 0)
+RUN = RunIdentity("a-model", "zero_shot", 0)
 SUITE = sentences(3, 3)
 PREDICTIONS = predictions_of(
     SUITE, true_positives=2, right_idiom=1, true_negatives=1, pie_in_distractor=1
@@ -144,7 +144,7 @@ def test_a_verdict_on_another_answer_is_rejected(cases: tuple[Path, Path]) -> No
         human_verdicts(unknown, PREDICTIONS, RUN)
     # The same file may contain verdicts on other runs.
     assert (
-        human_verdicts(other + unknown, PREDICTIONS, DetectionRun("a-model", "zero_shot", 1)) == {}
+        human_verdicts(other + unknown, PREDICTIONS, RunIdentity("a-model", "zero_shot", 1)) == {}
     )
 
 

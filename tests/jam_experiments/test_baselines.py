@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.errors import UserError
 from pieline.studies.jam.metrics.humans import (
     HumanMetrics,
@@ -323,15 +324,11 @@ def test_printed_share_of_neutral_variants() -> None:
     metrics = neutral_metrics(
         neutral,
         predictions,
-        language="english",
-        model="gpt-4o-mini",
-        setting="zero_shot",
-        seed=42,
+        RunIdentity(language="english", model="gpt-4o-mini", setting="zero_shot", seed=42),
+        Evidence(is_released=True, computed_from={}),
         confusing=58,
         scoring="paper",
-        released=True,
         resamples=500,
-        computed_from={},
     )
     assert (metrics.confusing, metrics.neutral, metrics.still_confused) == (58, 58, 25)
     assert f"{100 * (metrics.share or 0):.1f}" == "43.1"
@@ -341,7 +338,12 @@ def test_printed_share_of_neutral_variants() -> None:
 
 def test_no_neutral_variant_has_no_share() -> None:
     metrics = neutral_metrics(
-        [], {}, language="english", model="m", setting="zero_shot", seed=1, confusing=0,
-        scoring="paper", released=False, resamples=10, computed_from={},
-    )  # fmt: skip
+        [],
+        {},
+        RunIdentity(language="english", model="m", setting="zero_shot", seed=1),
+        Evidence(is_released=False, computed_from={}),
+        confusing=0,
+        scoring="paper",
+        resamples=10,
+    )
     assert (metrics.share, metrics.interval) == (None, None)

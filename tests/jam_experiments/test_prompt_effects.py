@@ -18,6 +18,7 @@ from pieline.beyond.jam.metrics import difference_interval, prompt_measures
 from pieline.beyond.jam.study import ExtendedJam
 from pieline.beyond.jam.table import PROMPTS_TABLE
 from pieline.beyond.settings import BeyondJam
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_json
 from pieline.core.records import load_jsonl, save_jsonl
@@ -91,9 +92,13 @@ def display_inputs(
             name = "always-none" if setting == "baseline" else "rules"
             path = folder / name / setting / f"seed-{seed}.json"
             metrics = jam_metrics(
-                SENTENCES, predictions, model=name, setting=setting, seed=seed, scoring="paper",
-                released=False, resamples=20, computed_from={},
-            )  # fmt: skip
+                SENTENCES,
+                predictions,
+                RunIdentity(model=name, setting=setting, seed=seed),
+                Evidence(is_released=False, computed_from={}),
+                scoring="paper",
+                resamples=20,
+            )
             write_json(path, metrics.model_dump())
             paths.append(str(path))
     return DisplayInputs(

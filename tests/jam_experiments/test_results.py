@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from support import ROOT
 from table_files import content_of, shown_number, table_rows, with_printed
 
-from pieline.core.conditions import Conditions
+from pieline.core.conditions import Conditions, Evidence, RunIdentity
 from pieline.core.files import write_json
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
@@ -524,9 +524,13 @@ def test_baselines_are_scored_by_the_same_code(
     sentences = [one for each in originals for one in sentences_of(each, "Now.", "Then.")]
     for scoring in ("paper", "released"):
         record = jam_metrics(
-            sentences, predict(baseline, sentences), model=baseline, setting="baseline", seed=0,
-            scoring=scoring, released=False, resamples=10, computed_from={},
-        )  # fmt: skip
+            sentences,
+            predict(baseline, sentences),
+            RunIdentity(model=baseline, setting="baseline", seed=0),
+            Evidence(is_released=False, computed_from={}),
+            scoring=scoring,
+            resamples=10,
+        )
         assert (record.overall.success, record.overall.negative_drift) == (success, drift_of)
 
 

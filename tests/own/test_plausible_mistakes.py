@@ -23,6 +23,7 @@ from own_cases import registry_with, write
 from support import ROOT
 
 from pieline.config import layered, load_config, load_studies
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.core.sidecars import (
@@ -44,7 +45,7 @@ from pieline.studies.idiolink.predictions.runs import read_foreign_run
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.raw import read_sentences
-from pieline.studies.idiots.verdicts import COLUMNS, DetectionRun
+from pieline.studies.idiots.verdicts import COLUMNS
 from pieline.studies.jam.metrics.drift import accuracy
 from pieline.studies.jam.metrics.runs import judge
 from pieline.studies.jam.predictions import external as jam
@@ -112,9 +113,13 @@ def detected(folder: Path) -> float | None:
     """Return the balanced accuracy."""
     sentences = read_sentences(folder / "idiots.json")
     scores = detection_metrics(
-        sentences, idiots.read_predictions(folder / "mine.csv", sentences),
-        DetectionRun("mine", "mine", 0), origin="own", resamples=2,
-    )  # fmt: skip
+        sentences,
+        idiots.read_predictions(folder / "mine.csv", sentences),
+        RunIdentity("mine", "mine", 0),
+        Evidence(),
+        origin="own",
+        resamples=2,
+    )
     return scores.balanced_accuracy.value
 
 

@@ -14,6 +14,7 @@ from own_cases import registry_with, run_report, write
 from pyarrow import parquet
 from support import ROOT
 
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.errors import UserError
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
@@ -649,10 +650,17 @@ def test_a_custom_setting_has_its_own_table_section(entry: Path, tmp_path: Path)
     rows = write(tmp_path / "a.csv", IDIOMS["b.csv"])
     predictions = {item.id: item for item in jam.read_predictions(rows, SENTENCES)}
     scores = jam_metrics(
-        SENTENCES, predictions, model="mine", setting="tuned", seed=3, scoring="paper",
-        released=True, resamples=10, computed_from={},
-        conditions=jam_runs.conditions(study, "mine", "tuned"),
-    )  # fmt: skip
+        SENTENCES,
+        predictions,
+        RunIdentity(model="mine", setting="tuned", seed=3),
+        Evidence(
+            is_released=True,
+            conditions=jam_runs.conditions(study, "mine", "tuned"),
+            computed_from={},
+        ),
+        scoring="paper",
+        resamples=10,
+    )
     path = write(tmp_path / "metrics.json", scores.model_dump_json())
     shown = {"drift", "usage", "confusion", "runs", "pairs"}
     tables = [table for table in study.tables() if table.name.removeprefix("jam_") in shown]

@@ -10,6 +10,7 @@ import pandas as pd
 from frame_cases import CATALOGUE, PRINTED, given_rows, table_of
 from support import ROOT
 
+from pieline.core.conditions import Evidence, RunIdentity
 from pieline.core.files import digests, read_json, write_json
 from pieline.core.records import save_jsonl
 from pieline.core.sidecars import write_sidecar
@@ -41,7 +42,6 @@ from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
-from pieline.studies.idiots.verdicts import DetectionRun
 from pieline.studies.jam.bio import tags_of
 from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
@@ -263,13 +263,11 @@ def make_idiolink() -> None:
         metrics, _ = idiolink_metrics(
             read_run(run),
             dataset,
-            model=model,
-            query_mode="span",
-            seed=0,
+            RunIdentity(model=model, setting="span", seed=0),
+            Evidence(computed_from=digests([run, *dataset.scoring_files(place)])),
             depth=3,
             resamples=20,
             tuning=None,
-            computed_from=digests([run, *dataset.scoring_files(place)]),
         )
         path = f"results/metrics/idiolink/test/{model}/span/seed-0.json"
         write_json(path, metrics.model_dump())
@@ -325,10 +323,12 @@ def make_idiots() -> None:
     metrics = detection_metrics(
         sentences,
         answers,
-        DetectionRun("vicuna-7b", "zero_shot", 0),
+        RunIdentity("vicuna-7b", "zero_shot", 0),
+        Evidence(
+            computed_from=digests([predictions, place / "sentences.jsonl", place / "manifest.json"])
+        ),
         origin="sample",
         resamples=10,
-        computed_from=digests([predictions, place / "sentences.jsonl", place / "manifest.json"]),
     )
     path = "results/metrics/idiots/vicuna-7b/zero_shot/seed-0.json"
     write_json(path, metrics.model_dump())
@@ -378,13 +378,10 @@ def make_jam() -> None:
     metrics = jam_metrics(
         sentences,
         match_predictions(sentences, answers, where=predictions),
-        model="gpt-4o",
-        setting="zero_shot",
-        seed=42,
+        RunIdentity(model="gpt-4o", setting="zero_shot", seed=42),
+        Evidence(is_released=False, computed_from=digests([predictions, dataset])),
         scoring="paper",
-        released=False,
         resamples=10,
-        computed_from=digests([predictions, dataset]),
     )
     path = "results/metrics/jam/english/gpt-4o/zero_shot/seed-42.json"
     write_json(path, metrics.model_dump(mode="json"))

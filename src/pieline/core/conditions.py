@@ -2,7 +2,9 @@
 
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Any
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -62,6 +64,46 @@ def digest_of(conditions: str) -> str:
 
 NO_CONDITIONS = Conditions()
 """Conditions of numbers that do not depend on model settings."""
+
+
+class RunIdentity(NamedTuple):
+    """What identifies a run in its metric file.
+
+    Attributes:
+        model: Name of the model; for a fine-tuned embedder, base+training mode+loss.
+        setting: Prompt setting or query mode.
+        seed: Seed.
+        language: Name of the language; empty in studies of one language.
+    """
+
+    model: str
+    setting: str
+    seed: int
+    language: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a metric file states about its inputs (see `Measured`)."""
+
+    computed_from: Mapping[str, str] = dataclass_field(default_factory=dict)
+    conditions: Conditions = NO_CONDITIONS
+    data_note: str = ""
+    is_released: bool = False
+
+    @property
+    def of_record(self) -> dict[str, Any]:
+        """Fields of a `MetricRecord`."""
+        return {
+            "computed_from": dict(self.computed_from),
+            "conditions": self.conditions,
+            "data_note": self.data_note,
+        }
+
+    @property
+    def of_measured(self) -> dict[str, Any]:
+        """Fields of a `Measured` record."""
+        return {**self.of_record, "dataset_is_released": self.is_released}
 
 
 class MetricRecord(Frozen):

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
-from pieline.core.conditions import Conditions
+from pieline.core.conditions import Conditions, Evidence
 from pieline.core.errors import UserError, to_user_error
 from pieline.core.files import write_json
 from pieline.core.sidecars import (
@@ -78,6 +78,15 @@ class Job:
         """
         lists = ([each] if isinstance(each, str | Path) else each for each in paths)
         return self.known.of(*(str(path) for each in lists for path in each))
+
+    def evidence(
+        self,
+        *paths: str | Path | Iterable[str | Path],
+        data_note: str = "",
+        is_released: bool = False,
+    ) -> Evidence:
+        """Return what a metric file states about its inputs, which are these files."""
+        return Evidence(self.digests(*paths), self.conditions, data_note, is_released)
 
     def write(self, record: BaseModel) -> None:
         """Write a record as JSON to the first output."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.conditions import Evidence, MetricRecord
 from pieline.core.measures import Measure, share
 from pieline.core.records import Frozen
 from pieline.core.significance import holm
@@ -113,12 +113,11 @@ def bias_metrics(
     runs: Sequence[DetectionMetrics],
     sentences: Sequence[IdiotsSentence],
     predictions: Sequence[Sequence[DetectionPrediction]],
+    evidence: Evidence,
     *,
     against: str,
     permutations: int,
     resamples: int,
-    conditions: Conditions = NO_CONDITIONS,
-    computed_from: Mapping[str, str] | None = None,
 ) -> BiasMetrics:
     """Compare the settings of one model with a reference setting.
 
@@ -126,11 +125,10 @@ def bias_metrics(
         runs: Metrics of the model's runs in every compared setting and seed.
         sentences: Sentences of all runs.
         predictions: Answers of each run, in the order of `runs`.
+        evidence: Conditions and digests of the files behind the numbers.
         against: Reference setting.
         permutations: Number of swap patterns drawn by the paired test.
         resamples: Number of bootstrap resamples.
-        conditions: Settings and weights behind the numbers.
-        computed_from: SHA-256 of the files behind the numbers, by path.
 
     Raises:
         UserError: The predictions of a run do not match the sentences.
@@ -151,8 +149,8 @@ def bias_metrics(
             signal.model_copy(update={"deviations": deviations[signal.setting]})
             for signal in results
         ],
-        conditions=conditions,
-        computed_from=dict(computed_from or {}),
+        conditions=evidence.conditions,
+        computed_from=dict(evidence.computed_from),
     )
 
 

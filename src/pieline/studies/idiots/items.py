@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Literal, Self
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
@@ -11,7 +12,6 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import CLASSES, Class, Item, runs
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 from pieline.studies.idiots.verdicts import (
-    DetectionRun,
     human_verdicts,
     names_pie,
     paired,
@@ -59,7 +59,7 @@ class IdiotsItem(Item):
         for metric, shared in runs(inputs):
             setting = metric.fields["setting"]
             answered = answers_behind(metric, pool)
-            run = DetectionRun(shared["model"], setting, shared["seed"])
+            run = RunIdentity(shared["model"], setting, shared["seed"])
             answers = [answer for _, answer in answered]
             verdicts = human_verdicts(cases, answers, run, where=reviewed or "")
             for sentence, answer in answered:

@@ -7,10 +7,11 @@ precedence.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.errors import UserError
 from pieline.core.records import Frozen, Id, save_jsonl, validated
 from pieline.core.review import reviewed_rows, write_sheet
@@ -30,14 +31,6 @@ that contains an element of the sentence, is unrelated, or has the same meaning;
 made of words in the sentence; or anything else, such as a collocation.
 """
 _HINT = "use the file written by the run, and fill in only the columns verdict and error_type"
-
-
-class DetectionRun(NamedTuple):
-    """Model, setting and seed that identify a run."""
-
-    model: str
-    setting: str
-    seed: int
 
 
 class ReviewCase(Frozen):
@@ -80,9 +73,9 @@ class ReviewCase(Frozen):
         return self
 
     @property
-    def run(self) -> DetectionRun:
+    def run(self) -> RunIdentity:
         """Run that contains the case."""
-        return DetectionRun(self.model, self.setting, self.seed)
+        return RunIdentity(self.model, self.setting, self.seed)
 
 
 COLUMNS = list(ReviewCase.model_fields)
@@ -136,7 +129,7 @@ def paired(
 def review_cases(
     sentences: Sequence[IdiotsSentence],
     predictions: Sequence[DetectionPrediction],
-    run: DetectionRun,
+    run: RunIdentity,
 ) -> list[ReviewCase]:
     """Return the cases of a run for human judgment: all answers that detect an idiom."""
     return [
@@ -172,7 +165,7 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
             case is repeated.
     """
     cases: list[ReviewCase] = []
-    seen: set[tuple[DetectionRun, str]] = set()
+    seen: set[tuple[RunIdentity, str]] = set()
     for where, _, fields in reviewed_rows(path, _SHOWN, _ANSWERS, hint=_HINT):
         case = validated(ReviewCase, fields, where=where, hint=_HINT)
         if (case.run, case.sentence_id) in seen:
@@ -189,7 +182,7 @@ def read_cases(path: str | Path) -> list[ReviewCase]:
 def human_verdicts(
     cases: Iterable[ReviewCase],
     predictions: Iterable[DetectionPrediction],
-    run: DetectionRun,
+    run: RunIdentity,
     *,
     where: str | Path = "",
 ) -> dict[str, ReviewCase]:

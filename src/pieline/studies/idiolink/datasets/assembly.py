@@ -3,10 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.conditions import Evidence, MetricRecord
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.core.measures import Measure, share
@@ -24,6 +25,16 @@ from pieline.studies.idiolink.variants.corrections import (
 )
 from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
 from pieline.studies.idiolink.variants.votes import TextVerdict
+
+
+@dataclass(frozen=True)
+class ReviewedTexts:
+    """Generated texts before correction, with their verdicts, their corrections and the splits."""
+
+    texts: Sequence[GeneratedText]
+    verdicts: Sequence[TextVerdict]
+    corrections: Mapping[str, Correction]
+    splits: Splits
 
 
 class SilverReview(Record):
@@ -130,20 +141,17 @@ CONSTRUCTION = (
 
 
 def construction_metrics(
-    texts: Sequence[GeneratedText],
-    verdicts: Iterable[TextVerdict],
-    corrections: Mapping[str, Correction],
-    splits: Splits,
+    reviewed: ReviewedTexts,
+    evidence: Evidence,
     *,
     reports: Iterable[GenerationReport],
     validator: str,
     sample: bool,
-    computed_from: dict[str, str],
-    conditions: Conditions = NO_CONDITIONS,
 ) -> ConstructionMetrics:
-    """Count the outcomes of validation and review; `texts` are the texts before correction."""
-    verdict_by_id = {verdict.id: verdict for verdict in verdicts}
-    gold = {text.id for text in texts if text.pie in splits.gold}
+    """Count the outcomes of validation and review."""
+    texts, corrections = reviewed.texts, reviewed.corrections
+    verdict_by_id = {verdict.id: verdict for verdict in reviewed.verdicts}
+    gold = {text.id for text in texts if text.pie in reviewed.splits.gold}
     silver = [text.id for text in texts if text.id not in gold]
     flagged = {name: verdict_by_id[name].flagged for name in verdict_by_id}
     awaiting = sum(flagged[name] and name not in corrections for name in silver)
@@ -180,26 +188,18 @@ def construction_metrics(
         gold_texts=len(corrections),
         generation={report.collection: report for report in reports},
         validator=validator,
-        computed_from=computed_from,
-        conditions=conditions,
+        **evidence.of_record,
     )
 
 
-def require_review(
-    texts: Iterable[GeneratedText],
-    verdicts: Iterable[TextVerdict],
-    corrections: Mapping[str, Correction],
-    splits: Splits,
-    *,
-    sheet: str | Path,
-) -> None:
+def require_review(reviewed: ReviewedTexts, *, sheet: str | Path) -> None:
     """Check that all texts that need review (see `to_review`) were reviewed.
 
     Raises:
         UserError: Some texts await review.
     """
-    rows = to_review(texts, verdicts, splits.gold)
-    awaiting = [row.text.id for row in rows if row.text.id not in corrections]
+    rows = to_review(reviewed.texts, reviewed.verdicts, reviewed.splits.gold)
+    awaiting = [row.text.id for row in rows if row.text.id not in reviewed.corrections]
     if awaiting:
         raise UserError(
             f"{len(awaiting)} texts await human review (first: {awaiting[0]})",

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
+from pieline.core.conditions import Evidence, Measured, RunIdentity
 from pieline.core.measures import Measure, share
 from pieline.core.tables import write_csv
 from pieline.core.uncertainty import Interval, ratio_interval
@@ -93,20 +93,17 @@ BM25 = (
 def idiolink_metrics(
     run: Scores,
     dataset: Meanings,
+    identity: RunIdentity,
+    evidence: Evidence,
     *,
-    model: str,
-    query_mode: str,
-    seed: int,
     depth: int,
     resamples: int,
     tuning: Tuning | None,
-    computed_from: dict[str, str],
-    conditions: Conditions = NO_CONDITIONS,
 ) -> tuple[IdiolinkMetrics, QueryScores]:
     """Score a run that ranks `depth` documents for each query of the dataset.
 
-    `seed` is the training seed (0 for zero-shot models), and `resamples` is the number of resamples
-    of the PIEs for the intervals. The remaining keyword arguments are copied to the metrics.
+    The seed of `identity` is the training seed (0 for zero-shot models). Intervals are from
+    `resamples` resamples of the PIEs. The metrics state `tuning` and `evidence`.
 
     Returns:
         The metrics, and the scores of each query by meaning, including the rank of the first
@@ -135,9 +132,9 @@ def idiolink_metrics(
     metrics = IdiolinkMetrics(
         split=dataset.split,
         composition=dataset.composition,
-        model=model,
-        query_mode=query_mode,
-        seed=seed,
+        model=identity.model,
+        query_mode=identity.setting,
+        seed=identity.seed,
         dataset_is_released=dataset.released,
         overall=mean_scores(scores, scores),
         by_usage=by("usage"),
@@ -149,8 +146,7 @@ def idiolink_metrics(
         tuning=tuning,
         intervals=_intervals(by_pie, resamples),
         resamples=resamples,
-        computed_from=computed_from,
-        conditions=conditions,
+        **evidence.of_record,
     )
     first = {name: first_relevant(in_order(run.get(name, {})), meaning[name]) for name in scores}
     return metrics, {

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
+from pieline.core.conditions import Evidence, MetricRecord, RunIdentity
 from pieline.core.measures import Measure
 from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.core.records import Frozen
@@ -28,7 +28,7 @@ from pieline.core.uncertainty import (
 )
 from pieline.studies.idiots.datasets import Origin
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
-from pieline.studies.idiots.verdicts import DetectionRun, ErrorType, ReviewCase, names_pie, paired
+from pieline.studies.idiots.verdicts import ErrorType, ReviewCase, names_pie, paired
 
 NO, YES, UNREADABLE = 0, 1, 2
 """Classes of sentences and answers."""
@@ -210,14 +210,12 @@ class Fraction(NamedTuple):
 def detection_metrics(
     sentences: Sequence[IdiotsSentence],
     predictions: Sequence[DetectionPrediction],
-    run: DetectionRun,
+    run: RunIdentity,
+    evidence: Evidence,
     *,
     origin: Origin,
-    data_note: str = "",
     resamples: int,
-    conditions: Conditions = NO_CONDITIONS,
     verdicts: Mapping[str, ReviewCase] | None = None,
-    computed_from: Mapping[str, str] | None = None,
 ) -> DetectionMetrics:
     """Score one run.
 
@@ -247,9 +245,10 @@ def detection_metrics(
     outcomes = Counter(prediction.outcome for prediction in predictions)
     types = Counter(case.error_type for case in verdicts.values() if case.error_type)
     return DetectionMetrics(
-        **run._asdict(),
+        model=run.model,
+        setting=run.setting,
+        seed=run.seed,
         origin=origin,
-        data_note=data_note,
         idiomatic=int(np.sum(gold == YES)),
         distractors=int(np.sum(gold == NO)),
         **scores,
@@ -266,8 +265,7 @@ def detection_metrics(
         },
         error_types={name: types[name] for name in get_args(ErrorType)} if types else {},
         resamples=resamples,
-        conditions=conditions,
-        computed_from=dict(computed_from or {}),
+        **evidence.of_record,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions
+from pieline.core.conditions import Evidence
 from pieline.core.uncertainty import ratio_interval
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
@@ -265,11 +265,10 @@ def attention_metrics(
     runs: Sequence[JamMetrics],
     sentences: Sequence[JamSentence],
     causal: CausalModel,
+    evidence: Evidence,
     *,
     model: str,
     resamples: int,
-    conditions: Conditions = NO_CONDITIONS,
-    computed_from: dict[str, str],
 ) -> AttentionMetrics:
     """Run the attention analysis for one language.
 
@@ -289,6 +288,6 @@ def attention_metrics(
         misleading=mean_share([one for one, _ in shares], resamples=resamples),
         resolved=mean_share([other for _, other in shares], resamples=resamples),
         difference=mean_share([one - other for one, other in shares], resamples=resamples),
-        conditions=conditions,
-        computed_from=computed_from,
+        conditions=evidence.conditions,
+        computed_from=dict(evidence.computed_from),
     )

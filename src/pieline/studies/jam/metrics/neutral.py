@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
+from pieline.core.conditions import Evidence, Measured, RunIdentity
 from pieline.core.measures import Measure, share
 from pieline.core.uncertainty import Interval, ratio_interval
 from pieline.studies.jam.metrics.identification import Scoring, is_correct
@@ -52,18 +52,12 @@ NEUTRAL: tuple[Measure[NeutralMetrics], ...] = (
 def neutral_metrics(
     neutral: Sequence[JamSentence],
     predictions: Mapping[str, IdiomPrediction],
+    run: RunIdentity,
+    evidence: Evidence,
     *,
-    language: str,
-    model: str,
-    setting: str,
-    seed: int,
     confusing: int,
     scoring: Scoring,
-    released: bool,
-    data_note: str = "",
     resamples: int,
-    conditions: Conditions = NO_CONDITIONS,
-    computed_from: dict[str, str],
 ) -> NeutralMetrics:
     """Score predictions (by sentence id) for the neutral variants of a run's confusing variants."""
     wrong: Counter[str] = Counter()
@@ -74,12 +68,7 @@ def neutral_metrics(
         wrong[item.original_id] += not right
     still_confused = wrong.total()
     return NeutralMetrics(
-        language=language,
-        model=model,
-        setting=setting,
-        seed=seed,
-        dataset_is_released=released,
-        data_note=data_note,
+        **run._asdict(),
         confusing=confusing,
         neutral=len(neutral),
         still_confused=still_confused,
@@ -88,6 +77,5 @@ def neutral_metrics(
             [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
         ),
         outcomes=dict(Counter(predictions[item.id].outcome for item in neutral)),
-        conditions=conditions,
-        computed_from=computed_from,
+        **evidence.of_measured,
     )

@@ -6,7 +6,7 @@ from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 
-from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
+from pieline.core.conditions import Evidence, Measured, RunIdentity
 from pieline.core.errors import UserError
 from pieline.core.measures import Measure, share
 from pieline.core.outcomes import READABLE
@@ -203,17 +203,12 @@ def judge(
 def jam_metrics(
     sentences: Sequence[JamSentence],
     predictions: Mapping[str, IdiomPrediction],
+    run: RunIdentity,
+    evidence: Evidence,
     *,
-    model: str,
-    setting: str,
-    seed: int,
     scoring: Scoring,
     strict_majority: bool = False,
-    released: bool,
-    data_note: str = "",
     resamples: int,
-    conditions: Conditions = NO_CONDITIONS,
-    computed_from: dict[str, str],
 ) -> JamMetrics:
     """Compute all metrics of one run.
 
@@ -239,12 +234,10 @@ def jam_metrics(
     variants = [item for item in sentences if not item.is_original]
     return JamMetrics(
         language=sentences[0].language,
-        model=model,
-        setting=setting,
-        seed=seed,
+        model=run.model,
+        setting=run.setting,
+        seed=run.seed,
         scoring=scoring,
-        dataset_is_released=released,
-        data_note=data_note,
         accuracy=accuracy(judged),
         accuracy_interval=accuracy_interval(judged, resamples=resamples, seed=0),
         overall=drift_of(judged),
@@ -257,8 +250,7 @@ def jam_metrics(
         tagging_of_variants=tags(variants) if variants else None,
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
         judged=judged,
-        conditions=conditions,
-        computed_from=computed_from,
+        **evidence.of_measured,
     )
 
 
