@@ -2,7 +2,7 @@
 
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
-from pieline.studies.idiolink.predictions.runs import read_foreign_run, write_run
+from pieline.studies.idiolink.predictions.runs import TextLabels, read_foreign_run, write_run
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):
@@ -15,7 +15,6 @@ with job(snakemake):
         mode=snakemake.wildcards.query_mode,
         top_k=snakemake.params.top_k,
         file_format=snakemake.params.format,
-        meanings=documents,
-        query_meanings=queries,
+        texts=TextLabels(documents, queries),
     )
     write_run(snakemake.output[0], run, tag=snakemake.wildcards.model)

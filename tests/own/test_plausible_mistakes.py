@@ -41,7 +41,7 @@ from pieline.results.run_files import metrics
 from pieline.studies.idiolink.datasets.reading import read_split
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
-from pieline.studies.idiolink.predictions.runs import read_foreign_run
+from pieline.studies.idiolink.predictions.runs import TextLabels, read_foreign_run
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.raw import read_sentences
@@ -145,7 +145,7 @@ def retrieved(folder: Path) -> float:
     names = {document.id for document in documents}
     run = read_foreign_run(
         path, [one.id for one in queries], names, mode="span", top_k=20,
-        meanings=documents, query_meanings=queries,
+        texts=TextLabels(documents, queries),
     )  # fmt: skip
     scores = score_queries(run, meaning_qrels(queries, documents), depth=20)
     return fmean(of["ndcg_at_10"] or 0 for of in scores.values())

@@ -103,10 +103,8 @@ def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: s
     rows = []
     for name, label in labels.items():
         number = by_name[name]
-        ours, printed = _general(number.ours), _general(number.printed)
-        rows.append(
-            text_row((label,), state(ours, printed, reason=number.reason), reason=number.missing)
-        )
+        text = state(_general(number.ours), _general(number.printed), reason=number.reason)
+        rows.append(text_row((label,), text, reason=number.missing))
     return TableContent(
         heads=(headers(["Parameter", "this run"]),),
         groups=(Group(tuple(rows)),),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from operator import itemgetter
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,23 +146,38 @@ def content_words(text: str) -> frozenset[str]:
 
 def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Scores) -> Overlaps:
     """Return the mean overlaps of each query with its relevant documents."""
-    words = {document.id: (document.usage, _words(document)) for document in documents}
+    usages = {document.id: document.usage for document in documents}
+    words = {document.id: _words(document) for document in documents}
     result: Overlaps = {}
     for query in queries:
-        own, rows = _words(query), defaultdict(list)
-        for name in qrels[query.id]:
-            usage, others = words[name]
-            shared = [*_overlap(own[0], others[0]), *_overlap(own[1], others[1])]
-            for group in (usage, ALL):
-                rows[group].append(shared)
-        result[query.id] = {usage: _means(members) for usage, members in rows.items()}
+        query_words = _words(query)
+        by_usage: dict[str, list[list[float]]] = defaultdict(list)
+        for document in qrels[query.id]:
+            values = _compare(query_words, words[document])
+            by_usage[usages[document]].append(values)
+            by_usage[ALL].append(values)
+        result[query.id] = {usage: _means(rows) for usage, rows in by_usage.items()}
     return result
 
 
-def _words(text: PieText) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the content words of a sentence, and of the sentence without its span."""
-    rest = text.sentence.replace(text.span, " ", 1)
-    return content_words(text.sentence), content_words(rest)
+class _Words(NamedTuple):
+    """Content words of a sentence, and of the sentence without its span."""
+
+    of_sentence: frozenset[str]
+    of_context: frozenset[str]
+
+
+def _words(text: PieText) -> _Words:
+    context = text.sentence.replace(text.span, " ", 1)
+    return _Words(content_words(text.sentence), content_words(context))
+
+
+def _compare(query: _Words, document: _Words) -> list[float]:
+    """Return the overlaps of a query with a document, in the order of `MEASURES`."""
+    return [
+        *_overlap(query.of_sentence, document.of_sentence),
+        *_overlap(query.of_context, document.of_context),
+    ]
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> tuple[float, float]:

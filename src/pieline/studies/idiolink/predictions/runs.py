@@ -249,6 +249,13 @@ def check_run(
         )
 
 
+class TextLabels(NamedTuple):
+    """PIEs, usages and subjects of documents and queries."""
+
+    documents: Sequence[Meaning]
+    queries: Sequence[Meaning]
+
+
 def read_foreign_run(
     path: str | Path,
     query_ids: Sequence[str],
@@ -257,8 +264,7 @@ def read_foreign_run(
     mode: str,
     top_k: int,
     file_format: str = "",
-    meanings: Sequence[Meaning] = (),
-    query_meanings: Sequence[Meaning] = (),
+    texts: TextLabels | None = None,
 ) -> RankedRun:
     """Return the `top_k` documents of each query from an external run.
 
@@ -271,8 +277,8 @@ def read_foreign_run(
         mode: Expected query mode.
         top_k: Number of documents to keep per query.
         file_format: `mteb` for MTEB predictions; any other value stands for a TREC run.
-        meanings: The documents, to detect a ranking of only a part of them.
-        query_meanings: The queries, to detect rankings under the ids of the next queries.
+        texts: Labels of the texts, to detect rankings of only a part of the documents, or under
+            the ids of the next queries.
 
     Raises:
         UserError: The file cannot be read; queries are unknown or missing; documents are unknown,
@@ -288,14 +294,7 @@ def read_foreign_run(
         queries.setdefault(line.query, line.number)
         documents.setdefault(line.document, line.number)
         tags.add(line.tag)
-        ranked = lines.setdefault(line.query, {})
-        if line.document in ranked:
-            raise UserError(
-                f"query {line.query!r} ranks {line.document!r} twice",
-                where=f"{path}:{line.number}",
-                hint="rank each document once",
-            )
-        ranked[line.document] = line
+        _add_line(path, lines.setdefault(line.query, {}), line)
     check_ids(queries, query_ids, "queries", where=path)
     if unknown := [name for name in documents if name not in document_ids]:
         raise UserError(
@@ -313,12 +312,13 @@ def read_foreign_run(
         )
     _check_mode(path, tags, mode)
     _check_scores(path, lines, top_k)
-    _check_index(path, documents, meanings)
+    labels = texts or TextLabels((), ())
+    _check_index(path, documents, labels.documents)
     run: RankedRun = {}
     for query_id, ranked in lines.items():
         scores = {name: line.score for name, line in ranked.items()}
         run[query_id] = {name: scores[name] for name in in_order(scores)[:top_k]}
-    _check_queries(path, run, meanings, query_meanings)
+    _check_queries(path, run, labels.documents, labels.queries)
     return run
 
 
@@ -455,6 +455,17 @@ class RunLine(NamedTuple):
     rank: float
     score: float
     tag: str
+
+
+def _add_line(path: str | Path, ranked: dict[str, RunLine], line: RunLine) -> None:
+    """Add a line to those of its query; raise a `UserError` if they rank its document."""
+    if line.document in ranked:
+        raise UserError(
+            f"query {line.query!r} ranks {line.document!r} twice",
+            where=f"{path}:{line.number}",
+            hint="rank each document once",
+        )
+    ranked[line.document] = line
 
 
 def _mteb_lines(path: str | Path) -> Iterator[RunLine]:

@@ -141,7 +141,7 @@ def fine_tune(
         checkpoint, training.key, model, training.optimizer, training.schedule
     )
     if state.memory:
-        training.recomputes, training.texts_at_once = state.memory
+        training.memory = state.memory
     scores = [epoch["validation_ndcg_at_10"] for epoch in state.epochs]
     remaining = range(len(scores), settings.max_epochs)
     with Progress(remaining, desc="training", unit="epochs", shown=progress) as epochs:
@@ -154,8 +154,7 @@ def fine_tune(
             loss = training.run_epoch(epoch)
             scores.append(ndcg_at_10(training.validate()))
             epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{max(scores):.4f}")
-            # A resumed training must use the same number of texts per pass, which affects dropout.
-            state.memory = (training.recomputes, training.texts_at_once)
+            state.memory = training.memory
             state.finish_epoch(
                 {"loss": loss, "validation_ndcg_at_10": scores[-1]},
                 keep=scores.index(max(scores)) == epoch,
@@ -201,6 +200,18 @@ class _Training:
         self.schedule = get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
             self.optimizer, settings.warmup_steps, steps * settings.max_epochs
         )
+
+    @property
+    def memory(self) -> tuple[bool, int]:
+        """How a pass fits in memory: whether activations are recomputed, and texts at once.
+
+        A resumed training must use the same values, because they affect dropout.
+        """
+        return self.recomputes, self.texts_at_once
+
+    @memory.setter
+    def memory(self, memory: tuple[bool, int]) -> None:
+        self.recomputes, self.texts_at_once = memory
 
     @property
     def key(self) -> str:
