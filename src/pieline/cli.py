@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from pieline.core.errors import UserError, meant, nearest, pluralize, run_comman
 
 if TYPE_CHECKING:
     from pieline.llm.answers import Answer
-    from pieline.llm.archive import MergeResult
     from pieline.llm.settings import LLMSettings
     from pieline.models.llm import LLMEntry
 
@@ -350,13 +349,12 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
 
     folder(action("list", _list, "List each file: models, answers, tokens."))
     folder(action("verify", _verify, "Check that each answer is stored under its own question."))
-    merging = action("merge", _merge, "Add missing answers to a file; existing answers are kept.")
-    merging.add_argument("target", type=Path, help="the file to add to")
-    merging.add_argument("sources", type=Path, nargs="+", help="the files to copy answers from")
-    exporting = action("export", _export, "Pack a folder of recordings into one .tar.zst file.")
-    exporting.add_argument("archive", type=Path, help="the file to write")
-    folder(exporting)
-    importing = action("import", _import, "Merge an exported file into a folder of recordings.")
+    importing = action(
+        "import",
+        _import,
+        "Add the answers of others to a folder; existing answers are kept. Pack yours with"
+        " `tar --zstd -cf FILE.tar.zst -C recordings jam idiots`, or copy the files.",
+    )
     importing.add_argument("archive", type=Path, help="the file to read")
     folder(importing)
     importing.add_argument(
@@ -519,29 +517,13 @@ def _verify(options: argparse.Namespace) -> None:
     print(f"{pluralize(len(files), 'file')} verified")
 
 
-def _merge(options: argparse.Namespace) -> None:
-    from pieline.llm.archive import merge
-
-    _print_merged(merge(options.target, options.sources))
-
-
-def _export(options: argparse.Namespace) -> None:
-    from pieline.llm.archive import export_folder
-
-    answers = export_folder(options.folder, options.archive)
-    print(f"{options.archive}: {pluralize(answers, 'answer')}")
-
-
 def _import(options: argparse.Namespace) -> None:
     from pieline.core.packing import GIB
     from pieline.llm.archive import import_archive
 
     most_bytes = int(options.max_size * GIB)
-    _print_merged(import_archive(options.archive, options.folder, most_bytes=most_bytes))
-
-
-def _print_merged(by_file: "Mapping[str, MergeResult]") -> None:
-    for name, merged in by_file.items():
+    results = import_archive(options.archive, options.folder, most_bytes=most_bytes)
+    for name, merged in results.items():
         conflicts = len(merged.conflicts)
         kept = f"; {pluralize(conflicts, 'different answer')} kept" if conflicts else ""
         print(f"{name}: {pluralize(merged.added, 'answer')} added{kept}")

@@ -11,7 +11,9 @@ from typing import Any
 
 import httpx
 
+from pieline.core.packing import pack
 from pieline.llm.answers import Answer
+from pieline.llm.archive import recording_files
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import recording
@@ -118,3 +120,9 @@ def write(path: Path, *pairs: tuple[Question, Answer]) -> None:
     """Append answers in this order."""
     with recording(path) as recorder:
         recorder.append(pairs)
+
+
+def pack_folder(folder: Path, archive: Path) -> None:
+    """Pack a folder of recordings."""
+    files = recording_files(folder)
+    pack(archive, ((path.relative_to(folder).as_posix(), path.read_bytes()) for path in files))

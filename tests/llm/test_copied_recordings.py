@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from fault_server import FaultServer, Reply, Request, answer
-from llm_cases import settings_for, spec_for
+from llm_cases import pack_folder, settings_for, spec_for
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
-from pieline.llm.archive import export_folder, import_archive, merge, verify
+from pieline.llm.archive import import_archive, merge, verify
 from pieline.llm.client import ask
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers, read_lines, record, run_name
@@ -161,7 +161,7 @@ def test_different_responses_are_accepted(folder: Path, behave: Callable[[Reques
         assert len(server.requests) == 20
 
 
-def test_recordings_can_be_moved_merged_exported_and_imported(folder: Path, tmp_path: Path) -> None:
+def test_recordings_can_be_moved_merged_and_imported(folder: Path, tmp_path: Path) -> None:
     with FaultServer(own_ids) as server:
         asked = asking(folder, spec_for(server.api_base))
         asked(RUN)
@@ -171,8 +171,8 @@ def test_recordings_can_be_moved_merged_exported_and_imported(folder: Path, tmp_
     moved = tmp_path / "elsewhere" / "answers"
     shutil.copytree(folder, moved)
     assert len(asking(moved, spec)(RUN, mode="replay")) == 5
-    # An export and its import.
-    export_folder(folder, tmp_path / "answers.tar.zst")
+    # A packed folder and its import.
+    pack_folder(folder, tmp_path / "answers.tar.zst")
     import_archive(tmp_path / "answers.tar.zst", tmp_path / "new")
     assert len(asking(tmp_path / "new", spec)(SEED_43, mode="replay")) == 5
     # A file of any name, merged into the file of its run.
@@ -193,8 +193,9 @@ def test_an_archive_with_a_copy_is_not_imported(folder: Path, tmp_path: Path) ->
     with FaultServer(no_ids) as server:
         asking(folder, spec_for(server.api_base))(RUN)
     copied(folder / f"{RUN}.jsonl", tmp_path / "in" / f"{SEED_43}.jsonl")
+    pack_folder(tmp_path / "in", tmp_path / "x.tar.zst")
     with pytest.raises(UserError, match=f"recorded for the run {RUN}"):
-        export_folder(tmp_path / "in", tmp_path / "x.tar.zst")
+        import_archive(tmp_path / "x.tar.zst", tmp_path / "new")
 
 
 def test_a_run_does_not_change_keys_or_digests(folder: Path) -> None:

@@ -68,8 +68,8 @@ def unpack(
 
     Raises:
         UserError: The archive is invalid or too large, has a duplicate or disallowed name, or
-            contains anything except regular files. Files extracted before the error remain in
-            `place` and must not be used.
+            contains anything except regular files and folders (which are skipped). Files extracted
+            before the error remain in `place` and must not be used.
     """
     names: dict[str, str] = {}
     remaining = most_bytes
@@ -83,6 +83,8 @@ def unpack(
             with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
                 for member in tar:
                     name = member.name
+                    if member.isdir() and is_plain(name):
+                        continue
                     if not (member.isreg() and is_plain(name) and allowed(name)):
                         raise refuse(f"contains {name!r}, which is not allowed")
                     if normalize_name(name) in names:

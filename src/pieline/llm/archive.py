@@ -1,4 +1,4 @@
-"""List, verify, rename, merge, export and import folders of recordings."""
+"""List, verify, merge and import folders of recordings."""
 
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
-from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_name, pack, unpack
+from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_name, unpack
 from pieline.llm.recordings import (
     all_lines,
     belongs_to,
@@ -168,43 +168,15 @@ def _merge(target: Path, source: Path) -> MergeResult:
         return MergeResult(added, tuple(sorted(conflicts)))
 
 
-def export_folder(folder: str | Path, archive: str | Path) -> int:
-    """Write all recordings in a folder to one `.tar.zst` file and return the number of answers.
-
-    Identical recordings produce byte-identical archives: files are sorted, and owners and times are
-    omitted.
-
-    Raises:
-        UserError: The folder is missing or has no recordings, or a file is invalid (see `verify`).
-    """
-    folder = Path(folder)
-    files, answers = recording_files(folder), 0
-    if not files:
-        raise UserError("contains no recordings", where=folder, hint="check the path")
-
-    def members() -> Iterator[tuple[str, bytes]]:
-        nonlocal answers
-        for path in files:
-            for fault in _faults(path, path):
-                raise fault
-            lines = [raw for _, own in sorted(raw_lines(path).items()) for raw in own]
-            answers += len(lines)
-            name = path.relative_to(folder).as_posix() if path != folder else path.name
-            yield name, b"".join(lines)
-
-    pack(archive, members())
-    return answers
-
-
 def import_archive(
     archive: str | Path, folder: str | Path, *, most_bytes: int = MOST_UNPACKED
 ) -> dict[str, MergeResult]:
-    """Merge an exported archive into a folder and return the results by relative path.
+    """Merge a .tar.zst archive of recordings into a folder and return the results by relative path.
 
     The archive is first unpacked into a temporary folder.
 
     Args:
-        archive: File written by `export_folder`.
+        archive: Packed folder of recordings, such as by `tar --zstd`.
         folder: Recordings folder.
         most_bytes: Maximum unpacked size in bytes.
 
