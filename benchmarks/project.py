@@ -43,7 +43,7 @@ def make_jam() -> None:
     """Save metric files of 93 runs of ID10M-JAM in English, with ten times the sentences."""
     from pieline.core.files import digests, read_json, write_json
     from pieline.core.records import save_jsonl
-    from pieline.studies.jam.metrics.runs import jam_metrics
+    from pieline.studies.jam.metrics.scores import jam_metrics
     from pieline.studies.jam.predictions.records import IdiomPrediction
     from pieline.studies.jam.records import JamSentence
 
@@ -133,7 +133,7 @@ def items() -> None:
 def make_page() -> None:
     """Save ID10M-JAM's table, and two runs of IdioLink with ten times its documents and queries."""
     from pieline.core.files import canonical_json, digests, write_json, write_text
-    from pieline.studies.idiolink.predictions.runs import write_run
+    from pieline.studies.idiolink.predictions.rankings import write_run
 
     make_jam()
     table()

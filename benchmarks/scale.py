@@ -57,7 +57,7 @@ def names(documents: int) -> list[str]:
 
 def blocks(documents: int) -> list[Ranking]:
     """Rank as `rank_by_embedding` does."""
-    from pieline.studies.idiolink.predictions.runs import rank_by_cosine
+    from pieline.studies.idiolink.predictions.rankings import rank_by_cosine
 
     queries = np.load("queries.npy")
     query_ids = list(map(str, range(len(queries))))
@@ -70,7 +70,7 @@ def blocks(documents: int) -> list[Ranking]:
 
 def matrix(documents: int) -> list[Ranking]:
     """Rank with all vectors in memory."""
-    from pieline.studies.idiolink.predictions.runs import cosine_scores, rank
+    from pieline.studies.idiolink.predictions.rankings import cosine_scores, rank
 
     queries = np.load("queries.npy")
     scores = cosine_scores(queries, np.load("documents.npy"))
@@ -101,7 +101,7 @@ def faiss(documents: int) -> list[Ranking]:
 def bm25(documents: int) -> list[Ranking]:
     """Index texts of 20 words, whose frequencies follow Zipf's law, and search 20 words."""
     from pieline.studies.idiolink.predictions.bm25 import Bm25Index
-    from pieline.studies.idiolink.predictions.runs import rank
+    from pieline.studies.idiolink.predictions.rankings import rank
 
     queries = len(np.load("queries.npy"))
 

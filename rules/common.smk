@@ -27,7 +27,7 @@ from snakemake.common.configfile import load_configfile
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from pieline.beyond import paths as beyond_paths
-from pieline.beyond.idiots import runs as compared_runs
+from pieline.beyond.idiots import study as compared_runs
 from pieline.beyond.jam.folds import FOLDS
 from pieline.beyond.jam.study import added_texts
 from pieline.config import layered, load_config, load_studies, name_source
@@ -85,7 +85,7 @@ def config_files():
     return [named_as(file) for file in files if os.path.exists(file)]
 
 
-def sources():
+def settings_by_file():
     """Return the settings of this run by file; those of later files take precedence."""
     files = config_files()
     if config != raw_config:
@@ -120,7 +120,7 @@ try:
     # Not a param, so that changing the timeout or mode reruns nothing.
     LLM_SETTINGS = CONFIG.llm.for_jobs(ROOT, REGISTRY.values())
 except UserError as error:
-    exit_with(name_source(error, sources()))
+    exit_with(name_source(error, settings_by_file()))
 except OSError as error:
     exit_with(error)
 

@@ -4,9 +4,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from pieline.configured_tasks import planned_tasks
 from pieline.core.jobs import job
 from pieline.llm.readings import count_forms
-from pieline.planned import planned_tasks
 
 STYLES = {"ok": "", "repaired": "yellow"}
 

@@ -5,7 +5,7 @@ from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
-from pieline.studies.idiolink.predictions.runs import write_run
+from pieline.studies.idiolink.predictions.rankings import write_run
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
+from pieline.configured_tasks import planned_tasks
 from pieline.core.errors import pluralize
 from pieline.core.jobs import job
 from pieline.llm.estimates import check, estimate_tasks, notices
-from pieline.planned import planned_tasks
 from pieline.resources import dry_run, read_plan, remade
 
 with job(snakemake):

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from pieline.configured_tasks import planned_tasks
 from pieline.core.jobs import job
 from pieline.llm.estimates import (
     ENOUGH_ANSWERS,
@@ -20,7 +21,6 @@ from pieline.llm.estimates import (
 )
 from pieline.models.fetching import GIGABYTE
 from pieline.models.registry import load_registry
-from pieline.planned import planned_tasks
 from pieline.resources import ModelJobs, dry_run, jobs_by_model, read_plan, remade
 
 COLUMNS = ("task", "model", "questions", "recorded", "to ask", "tokens in", "tokens out",

@@ -7,7 +7,7 @@ from pieline.core.jobs import job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
-from pieline.studies.idiolink.predictions.runs import read_run
+from pieline.studies.idiolink.predictions.rankings import read_run
 
 with job(snakemake) as j:
     dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)

@@ -8,7 +8,7 @@ from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
-from pieline.studies.idiolink.predictions.runs import read_run
+from pieline.studies.idiolink.predictions.rankings import read_run
 
 with job(snakemake) as j:
     folder = Path(snakemake.input.dataset[0]).parent

@@ -8,7 +8,7 @@ from pieline.core.jobs import job
 from pieline.core.records import load_record
 from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.metrics.runs import jam_metrics
+from pieline.studies.jam.metrics.scores import jam_metrics
 from pieline.studies.jam.predictions.baselines import predict
 
 with job(snakemake) as j:

@@ -6,7 +6,7 @@ from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.jam.datasets.dataset import JamManifest
 from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
+from pieline.studies.jam.metrics.scores import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 
 with job(snakemake) as j:

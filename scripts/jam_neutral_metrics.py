@@ -5,7 +5,7 @@ from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, load_records
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.neutral import neutral_metrics
-from pieline.studies.jam.metrics.runs import JamMetrics, match_predictions
+from pieline.studies.jam.metrics.scores import JamMetrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 
 with job(snakemake) as j:

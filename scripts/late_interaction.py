@@ -6,7 +6,7 @@ from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.models.rankers import LateInteractionEntry
 from pieline.studies.idiolink.predictions.rankers import load_late_interaction, search
-from pieline.studies.idiolink.predictions.runs import write_run
+from pieline.studies.idiolink.predictions.rankings import write_run
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):

@@ -4,7 +4,7 @@ import numpy as np
 
 from pieline.core.jobs import job
 from pieline.core.records import iterate_jsonl, load_jsonl
-from pieline.studies.idiolink.predictions.runs import rank_by_cosine, write_run
+from pieline.studies.idiolink.predictions.rankings import rank_by_cosine, write_run
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):

@@ -4,7 +4,7 @@ from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.models.rankers import RerankerEntry
 from pieline.studies.idiolink.predictions.rankers import load_reranker, rerank
-from pieline.studies.idiolink.predictions.runs import read_run, write_run
+from pieline.studies.idiolink.predictions.rankings import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):

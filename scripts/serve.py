@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pieline.configured_tasks import planned_tasks
 from pieline.core.errors import UserError
 from pieline.core.files import write_text
 from pieline.core.jobs import job
@@ -17,7 +18,6 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.task import Task
-from pieline.planned import planned_tasks
 
 Answers = Mapping[str, Answer]
 

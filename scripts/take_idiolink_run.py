@@ -2,7 +2,7 @@
 
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
-from pieline.studies.idiolink.predictions.runs import TextLabels, read_foreign_run, write_run
+from pieline.studies.idiolink.predictions.rankings import TextLabels, read_foreign_run, write_run
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):

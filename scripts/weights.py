@@ -5,6 +5,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from pieline.configured_tasks import planned_entries
 from pieline.core.jobs import job
 from pieline.models.fetching import (
     GIGABYTE,
@@ -14,7 +15,6 @@ from pieline.models.fetching import (
     required_checkpoints,
     summary,
 )
-from pieline.planned import planned_entries
 
 
 def gigabytes(size: int | None) -> str:

@@ -39,7 +39,7 @@ from pieline.studies.idiolink.datasets.tuples import read_released_tuples, sampl
 from pieline.studies.idiolink.originals.pairs import filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions, read_exclusions
 from pieline.studies.idiolink.originals.released_list import read_candidates
-from pieline.studies.idiolink.predictions.runs import read_foreign_run
+from pieline.studies.idiolink.predictions.rankings import read_foreign_run
 from pieline.studies.idiolink.raw.magpie import read_magpie
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query

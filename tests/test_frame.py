@@ -182,7 +182,7 @@ def test_printed_numbers_have_the_keys_of_ours(tmp_path: Path) -> None:
         "",
     )
     assert first["printed_at"] == (Place("p_table1", ("M",), "score_pct"),)
-    assert (first["table"], first["place"]) == ("p_table", "Table 1")
+    assert (first["shown_by"], first["place"]) == (("p_table",), "Table 1")
     # The column has one decimal, the number itself has none.
     assert (last["printed_decimals"], last["own_decimals"]) == (1, 0)
     assert (first["printed_tolerance"], last["printed_tolerance"]) == (0.5, 0)

@@ -29,7 +29,7 @@ from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.items import IdiolinkItem
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
 from pieline.studies.idiolink.paths import base_of
-from pieline.studies.idiolink.predictions.runs import read_run, write_run
+from pieline.studies.idiolink.predictions.rankings import read_run, write_run
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query, query_scores_file
 from pieline.studies.idiots.datasets import save_dataset
@@ -44,7 +44,7 @@ from pieline.studies.idiots.verdicts import (
 )
 from pieline.studies.jam.bio import tags_of
 from pieline.studies.jam.items import JamItem
-from pieline.studies.jam.metrics.runs import jam_metrics
+from pieline.studies.jam.metrics.scores import jam_metrics
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 

@@ -30,7 +30,7 @@ LAYERS = [
     "beyond",
     "config",
     "results",
-    "planned",
+    "configured_tasks",
     "resources",
 ]
 """From bottom to top; programs (cli, schemas) are above all layers."""
@@ -134,8 +134,8 @@ def test_a_gpu_job_reaches_neither_languages_nor_language_models(script: str) ->
 
 
 PLANNING = {
-    *("pieline.config", "pieline.plan", "pieline.planned", "pieline.project", "pieline.reuse"),
-    *("pieline.resources", "pieline.study", "pieline.results.run_report"),
+    *("pieline.config", "pieline.configured_tasks", "pieline.plan", "pieline.project"),
+    *("pieline.resources", "pieline.reuse", "pieline.study", "pieline.results.run_report"),
     *(f"pieline.studies.{study}.{module}" for study in ("jam", "idiots", "idiolink")
       for module in ("study", "runs", "files", "models", "tasks", "checks")),
 }  # fmt: skip

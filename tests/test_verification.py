@@ -25,7 +25,7 @@ from pieline.studies.idiots import datasets as idiots
 from pieline.studies.idiots import tables as idiots_tables
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.jam.datasets.dataset import JamManifest
-from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.metrics.statistics import jam_statistics
 from pieline.studies.jam.records import Original
 from pieline.studies.jam.settings import JamVariants

@@ -52,7 +52,7 @@ TESTS = {
     "llm/idioms": READING,
     "llm/parsing": READING,
     "studies/idiolink/metrics/ranking": ("idiolink/test_zero_shot::TestMetrics",),
-    "studies/idiolink/predictions/runs": (
+    "studies/idiolink/predictions/rankings": (
         "idiolink/test_zero_shot::TestRuns",
         "own/test_predictions",
     ),

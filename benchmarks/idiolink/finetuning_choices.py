@@ -38,7 +38,7 @@ from pieline.studies.idiolink.predictions.embedding import (
     use_deterministic_kernels,
 )
 from pieline.studies.idiolink.predictions.encoders import load_encoder
-from pieline.studies.idiolink.predictions.runs import cosine_scores, rank
+from pieline.studies.idiolink.predictions.rankings import cosine_scores, rank
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune

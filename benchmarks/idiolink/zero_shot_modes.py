@@ -36,7 +36,7 @@ from pieline.studies.idiolink.predictions.embedding import (
 )
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.query_texts import instructed_text
-from pieline.studies.idiolink.predictions.runs import cosine_scores, rank
+from pieline.studies.idiolink.predictions.rankings import cosine_scores, rank
 from pieline.studies.idiolink.raw.released import read_texts
 from pieline.studies.idiolink.records import Document, Query
 

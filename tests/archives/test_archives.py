@@ -48,7 +48,7 @@ from pieline.studies.idiolink.files import archived_datasets
 from pieline.studies.idiolink.inputs import has_texts
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
-from pieline.studies.idiolink.predictions.runs import write_run
+from pieline.studies.idiolink.predictions.rankings import write_run
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy

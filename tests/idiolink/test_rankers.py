@@ -31,7 +31,7 @@ from pieline.studies.idiolink.predictions.rankers import (
     load_reranker,
     query_token_vectors,
 )
-from pieline.studies.idiolink.predictions.runs import RankedRun, read_run, write_run
+from pieline.studies.idiolink.predictions.rankings import RankedRun, read_run, write_run
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import ZERO_SHOT_TABLE

@@ -30,7 +30,7 @@ from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.paths import dataset as dataset_paths
-from pieline.studies.idiolink.predictions.runs import rank, write_run
+from pieline.studies.idiolink.predictions.rankings import rank, write_run
 from pieline.studies.idiolink.records import Document, Query
 
 

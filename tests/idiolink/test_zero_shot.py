@@ -32,13 +32,13 @@ from pieline.studies.idiolink.metrics.scores import (
     save_query_scores,
 )
 from pieline.studies.idiolink.metrics.validation import Scores, ndcg_at_10
-from pieline.studies.idiolink.predictions import runs
+from pieline.studies.idiolink.predictions import rankings
 from pieline.studies.idiolink.predictions.bm25 import Bm25Index, build_index, search, tokenize, tune
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
 from pieline.studies.idiolink.predictions.embedding import embed_documents, embed_queries, span_mask
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.query_texts import QueryText
-from pieline.studies.idiolink.predictions.runs import (
+from pieline.studies.idiolink.predictions.rankings import (
     cosine_scores,
     rank,
     rank_by_cosine,
@@ -188,10 +188,10 @@ class TestRuns:
         ties = [len(set(list(ranked.values())[-2:])) for ranked in expected.values()]
         assert top_k == 1 or 1 in ties
         sizes = []
-        monkeypatch.setattr(runs, "_ROWS_AT_ONCE", 3)
+        monkeypatch.setattr(rankings, "_ROWS_AT_ONCE", 3)
         for block_rows in (3, 12, 21, 60):
-            monkeypatch.setattr(runs, "_BLOCK_BYTES", block_rows * 3 * 4)
-            blocks = runs._unit_blocks(tmp_path / "documents.npy", rows)
+            monkeypatch.setattr(rankings, "_BLOCK_BYTES", block_rows * 3 * 4)
+            blocks = rankings._unit_blocks(tmp_path / "documents.npy", rows)
             sizes.append([len(unit) for _, unit in blocks])
             found = rank_by_cosine(
                 names, [drawn[rows], drawn[rows][::-1]], names, tmp_path / "documents.npy", rows,
@@ -307,10 +307,10 @@ class TestMetrics:
 
     def test_ties_are_ordered_by_descending_id(self) -> None:
         run = {"q": {"d1": 0.5, "d3": 0.5, "d2": 0.5, "d0": 0.7}}
-        assert runs.in_order(run["q"]) == ["d0", "d3", "d2", "d1"]
+        assert rankings.in_order(run["q"]) == ["d0", "d3", "d2", "d1"]
         ranked = rank(["q"], [np.array([0.5, 0.5, 0.5, 0.7])], ["d1", "d3", "d2", "d0"], top_k=4)
-        assert [*ranked["q"]] == runs.in_order(run["q"])
-        for place, name in enumerate(runs.in_order(run["q"])):
+        assert [*ranked["q"]] == rankings.in_order(run["q"])
+        for place, name in enumerate(rankings.in_order(run["q"])):
             scores = score_queries(run, {"q": {name: 1}})["q"]
             assert scores["ndcg_at_10"] == pytest.approx(1 / math.log2(place + 2))
             assert scores["r_precision"] == (place == 0)

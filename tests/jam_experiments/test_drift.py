@@ -24,7 +24,7 @@ from pieline.studies.jam.metrics.drift import (
     drift_interval,
 )
 from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags_of_idioms
-from pieline.studies.jam.metrics.runs import by_strict_majority
+from pieline.studies.jam.metrics.scores import by_strict_majority
 from pieline.studies.jam.metrics.tokens import span_scores, tagging_scores
 from pieline.studies.jam.originals import apply_decisions, derive_decisions
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample

@@ -34,7 +34,7 @@ from pieline.reporting.models import ModelDescription
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.metrics.drift import compare_shares
-from pieline.studies.jam.metrics.runs import jam_metrics, judge
+from pieline.studies.jam.metrics.scores import jam_metrics, judge
 from pieline.studies.jam.predictions.baselines import predict
 from pieline.studies.jam.predictions.contexts import arranged_texts
 from pieline.studies.jam.predictions.prompt_settings import Arranged, ZeroShot

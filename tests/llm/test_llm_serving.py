@@ -20,6 +20,7 @@ from serving_cases import STANDIN, notes, served, weights
 from support import ROOT
 
 from pieline.config import load_config
+from pieline.configured_tasks import planned_tasks
 from pieline.core.errors import UserError
 from pieline.core.sidecars import write_sidecar
 from pieline.core.yamls import read_yaml
@@ -30,7 +31,6 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.server import Server
 from pieline.models.llm import LLMEntry, api_model_name
-from pieline.planned import planned_tasks
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.records import IdiotsSentence
 

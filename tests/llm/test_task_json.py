@@ -7,9 +7,9 @@ import pytest
 from support import ROOT
 
 from pieline.config import layered, load_config
+from pieline.configured_tasks import planned_tasks
 from pieline.core.yamls import read_yaml
 from pieline.llm.task import load_task
-from pieline.planned import planned_tasks
 
 FEW_SHOT = {"jam": {"few_shot": {"examples": 2, "samples": 3}}}
 GENERATED = {"jam": {"variants": {"source": "generated", "model": "gemini-2.5-pro"}}}

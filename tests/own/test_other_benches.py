@@ -23,7 +23,7 @@ from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
 from pieline.studies.idiolink.predictions.mteb import write_mteb_data
 from pieline.studies.idiolink.predictions.query_texts import INSTRUCTION
-from pieline.studies.idiolink.predictions.runs import RankedRun, read_foreign_run
+from pieline.studies.idiolink.predictions.rankings import RankedRun, read_foreign_run
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence

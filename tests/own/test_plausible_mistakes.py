@@ -41,13 +41,13 @@ from pieline.results.run_files import metrics
 from pieline.studies.idiolink.datasets.reading import read_split
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
-from pieline.studies.idiolink.predictions.runs import TextLabels, read_foreign_run
+from pieline.studies.idiolink.predictions.rankings import TextLabels, read_foreign_run
 from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.idiots.verdicts import COLUMNS
 from pieline.studies.jam.metrics.drift import accuracy
-from pieline.studies.jam.metrics.runs import judge
+from pieline.studies.jam.metrics.scores import judge
 from pieline.studies.jam.predictions import external as jam
 from pieline.studies.jam.raw.checks import check_sentences
 from pieline.studies.jam.raw.id10m import read_id10m

@@ -22,7 +22,7 @@ from pieline.project import Project
 from pieline.reporting.tables import make_table, write_table
 from pieline.results import run_files
 from pieline.studies.idiolink import runs as idiolink_runs
-from pieline.studies.idiolink.predictions.runs import (
+from pieline.studies.idiolink.predictions.rankings import (
     RankedRun,
     check_run,
     read_foreign_run,
@@ -35,7 +35,7 @@ from pieline.studies.idiots import predictions as idiots
 from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots.records import IdiotsSentence
 from pieline.studies.jam import runs as jam_runs
-from pieline.studies.jam.metrics.runs import jam_metrics
+from pieline.studies.jam.metrics.scores import jam_metrics
 from pieline.studies.jam.predictions import external as jam
 from pieline.studies.jam.records import JamSentence
 

@@ -36,14 +36,14 @@ from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.figures.modes import modes
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics
-from pieline.studies.idiolink.predictions.runs import read_run, write_run
+from pieline.studies.idiolink.predictions.rankings import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.metrics.detection import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.jam.bio import tags_of
-from pieline.studies.jam.metrics.runs import jam_metrics, match_predictions
+from pieline.studies.jam.metrics.scores import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 

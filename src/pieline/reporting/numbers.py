@@ -21,6 +21,7 @@ from pieline.reporting.published import (
     ANY,
     Catalogue,
     Place,
+    first_table,
     load_catalogue,
     printed_frame,
     read_released,
@@ -371,7 +372,7 @@ def numbers_for(inputs: DisplayInputs, ours: pd.DataFrame) -> pd.DataFrame:
     is_ours = printed.set_index([*KEYS]).index.isin(ours.set_index([*KEYS]).index)
     return join(
         of_display(ours, inputs),
-        printed[is_ours | (printed["table"] == inputs.display)],
+        printed[is_ours | (printed["shown_by"].map(first_table) == inputs.display)],
         why=inputs.why_missing,
         released=read_released(inputs.files, inputs.names()),
         prefer={name: table.prefer for name, table in catalogue.items()},

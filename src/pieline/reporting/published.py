@@ -18,7 +18,7 @@ ANY = "*"
 """Value of a key that matches any value of ours."""
 PRINTED = (
     *("printed", "printed_decimals", "own_decimals", "spread", "ddof", "pool", "printed_tolerance"),
-    *("place", "kind", "also_in", "printed_at", "table", "shown_by", "printed_model", "what"),
+    *("place", "kind", "also_in", "printed_at", "shown_by", "printed_model", "what"),
 )
 """Columns of the printed frame besides `KEYS`; `table` is the name of our table."""
 Kind = Literal["score", "count", "parameter"]
@@ -175,6 +175,11 @@ def printed_frame(
     return pd.DataFrame(list(rows.values()), columns=[*KEYS, *PRINTED])
 
 
+def first_table(shown_by: Sequence[str]) -> str:
+    """Return the table for which a printed number is listed in published/; empty if none."""
+    return next(iter(shown_by), "")
+
+
 RELEASED_RUN = "idiolink_released_run"
 
 
@@ -252,7 +257,6 @@ def _rows(
                 "kind": "" if repeats else kind or "",
                 "also_in": (),
                 "printed_at": (place,),
-                "table": row["table"] if is_text else table.table,
                 "shown_by": tuple(filter(None, [row["table"] if is_text else table.table])),
                 "printed_model": keys["model"],
                 "what": row["what"] if is_text else "",

@@ -24,6 +24,7 @@ from pieline.reporting.published import (
     Catalogue,
     Kind,
     PrintedTable,
+    first_table,
     load_catalogue,
     printed_frame,
     read_released,
@@ -116,11 +117,12 @@ def all_numbers(
     inputs = {table.inputs.display: table.inputs for table in tables}
 
     def why(row: Mapping[str, Any]) -> str:
-        if not row["table"]:
+        table = first_table(row["shown_by"] or ())
+        if not table:
             return NOWHERE
-        if row["table"] in inputs:
-            return inputs[row["table"]].why_missing(row)
-        return requirements.absent.get(row["table"], NOWHERE)
+        if table in inputs:
+            return inputs[table].why_missing(row)
+        return requirements.absent.get(table, NOWHERE)
 
     frame = join(
         ours,

@@ -4,12 +4,59 @@ from collections.abc import Callable, Mapping
 
 from pieline.beyond import paths
 from pieline.beyond.extended import Extended, check_reference
-from pieline.beyond.idiots import figure, runs, table
+from pieline.beyond.idiots import figure, table
 from pieline.beyond.settings import BeyondIdiots
-from pieline.core.conditions import Conditions
-from pieline.plan import Plan
+from pieline.core.conditions import Conditions, digest_of
+from pieline.plan import Plan, Run
 from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy
+
+Idiots = Extended[IdiotsSettings, BeyondIdiots]
+
+
+def compared(study: Idiots, plan: Plan, model: str) -> list[Run]:
+    """Return a model's runs with a custom prompt or the reference setting."""
+    against = study.beyond.prompts_against or ""
+    return plan.made(model=model, setting=[*study.settings.prompts, against])
+
+
+def compared_metrics(study: Idiots, model: str) -> list[str]:
+    """Return the metric files of the runs that `compared` returns."""
+    return [run.metrics for run in compared(study, study.plan, model)]
+
+
+def compared_predictions(study: Idiots, model: str) -> list[str]:
+    """Return the predictions of the runs that `compared` returns."""
+    return [run.predictions for run in compared(study, study.plan, model)]
+
+
+def comparisons(study: Idiots, plan: Plan) -> dict[str, Conditions]:
+    """Return the conditions of the comparisons of settings, by path."""
+    if not study.beyond.prompts_against:
+        return {}
+    return {
+        paths.BIAS.format(model=model): conditions(study, plan, model)
+        for model in study.settings.models
+        if compared(study, plan, model)
+    }
+
+
+def conditions(study: Idiots, plan: Plan, model: str) -> Conditions:
+    """Return the conditions of the comparison of a model's settings."""
+    settings = study.settings
+    return study.mark_data(
+        Conditions(
+            settings={
+                "against": study.beyond.prompts_against,
+                "permutations": settings.permutations,
+                "bootstrap_resamples": settings.bootstrap_resamples,
+                "runs": {
+                    run.metrics: digest_of(run.conditions.canonical())
+                    for run in compared(study, plan, model)
+                },
+            }
+        )
+    )
 
 
 class ExtendedIdiots(Extended[IdiotsSettings, BeyondIdiots], IdiotsStudy):
@@ -24,11 +71,11 @@ class ExtendedIdiots(Extended[IdiotsSettings, BeyondIdiots], IdiotsStudy):
 
     def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
         """Return the conditions of metric files that do not belong to one run, by path."""
-        return {**super().other_metrics(plan), **runs.comparisons(self, plan)}
+        return {**super().other_metrics(plan), **comparisons(self, plan)}
 
     def conditions_by_pattern(self) -> dict[str, Callable[..., Conditions]]:
         """Return functions from wildcards to conditions, by path pattern of metric files."""
         return {
             **super().conditions_by_pattern(),
-            paths.BIAS: lambda model: runs.conditions(self, self.plan, model),
+            paths.BIAS: lambda model: conditions(self, self.plan, model),
         }

@@ -17,7 +17,7 @@ from pieline.languages.registry import get_language
 from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import PAGE_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.tables.common import notes_on
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pieline.reporting.numbers import Number, rows_of
 from pieline.reporting.ours import OurNumbers
 from pieline.reporting.tables import Column, Group, Row, TableContent, headers, number_row
 from pieline.studies.jam import paths
-from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, by_run
 from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.settings import BASELINE, FINE_TUNED

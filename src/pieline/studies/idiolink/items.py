@@ -14,7 +14,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, runs
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.datasets.relevance import meaning_qrels
-from pieline.studies.idiolink.predictions.runs import read_run
+from pieline.studies.idiolink.predictions.rankings import read_run
 from pieline.studies.idiolink.records import (
     Document,
     Meaning,

@@ -13,7 +13,7 @@ from pieline.studies.jam.figures import results as figures
 from pieline.studies.jam.files import Jam
 from pieline.studies.jam.settings import NO_VARIANTS, JamSettings
 from pieline.studies.jam.tables import appendix, dataset, described, results, text
-from pieline.studies.jam.tables import runs as run_tables
+from pieline.studies.jam.tables import pairs as run_tables
 from pieline.study import NOT_CONFIGURED, Items
 
 _NOT_OF_PAPER = {

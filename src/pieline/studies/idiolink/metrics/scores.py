@@ -24,7 +24,7 @@ from pieline.studies.idiolink.metrics.ranking import (
 )
 from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
-from pieline.studies.idiolink.predictions.runs import in_order
+from pieline.studies.idiolink.predictions.rankings import in_order
 from pieline.studies.idiolink.records import Meaning
 
 QUERY_COLUMNS = (

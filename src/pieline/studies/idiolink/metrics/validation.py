@@ -10,7 +10,7 @@ import ir_measures
 from ir_measures import nDCG
 from ir_measures.measures import Measure
 
-from pieline.studies.idiolink.predictions.runs import in_order
+from pieline.studies.idiolink.predictions.rankings import in_order
 
 Scores = Mapping[str, Mapping[str, float]]
 """Score (of a run) or relevance (in qrels) by query id and document id."""

@@ -11,7 +11,7 @@ from rank_bm25 import BM25Okapi
 
 from pieline.core.progress import Progress
 from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
-from pieline.studies.idiolink.predictions.runs import RankedRun, rank
+from pieline.studies.idiolink.predictions.rankings import RankedRun, rank
 from pieline.studies.idiolink.records import Document, Query
 
 Bm25QueryMode = Literal["sentence", "span"]

@@ -23,7 +23,7 @@ from pieline.studies.idiolink.predictions.query_texts import (
     QueryText,
     text_in_mode,
 )
-from pieline.studies.idiolink.predictions.runs import RankedRun, rank
+from pieline.studies.idiolink.predictions.rankings import RankedRun, rank
 from pieline.studies.idiolink.records import Document, Query
 
 _QUERIES_AT_ONCE = 64

@@ -31,7 +31,7 @@ from pieline.studies.idiolink.predictions.embedding import (
     is_out_of_memory,
 )
 from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
-from pieline.studies.idiolink.predictions.runs import RankedRun, cosine_scores, rank
+from pieline.studies.idiolink.predictions.rankings import RankedRun, cosine_scores, rank
 from pieline.studies.idiolink.records import Query
 from pieline.studies.idiolink.training.settings import TrainingSettings
 

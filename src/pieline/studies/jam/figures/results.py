@@ -15,7 +15,7 @@ from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.studies.jam.metrics.runs import ACCURACY, DRIFT, JamMetrics
+from pieline.studies.jam.metrics.scores import ACCURACY, DRIFT, JamMetrics
 from pieline.studies.jam.metrics.seeds import (
     COUNTED_SEED,
     COUNTED_SETTING,

@@ -30,7 +30,7 @@ from pieline.studies.jam.metrics.attention_records import (
 )
 from pieline.studies.jam.metrics.drift import JudgedOriginal
 from pieline.studies.jam.metrics.identification import tags_of_idioms
-from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.variants.projection import added_context
 

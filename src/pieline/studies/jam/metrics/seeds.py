@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar, get_args
 from pieline.core.measures import Measure
 from pieline.core.outcomes import READABLE
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
-from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.predictions.prompt_settings import PromptSetting
 
 T = TypeVar("T")

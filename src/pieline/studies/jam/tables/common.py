@@ -16,7 +16,7 @@ from pieline.reporting.models import ModelDescription
 from pieline.reporting.ours import of_runs
 from pieline.studies.jam import paths
 from pieline.studies.jam.metrics.neutral import NeutralMetrics
-from pieline.studies.jam.metrics.runs import JamMetrics
+from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.metrics.seeds import RunKey, unreadable
 from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.settings import ANALYZED

@@ -18,7 +18,7 @@ from pieline.reporting.models import ModelDescription
 from pieline.reporting.numbers import COMPARED, Number, rows_of
 from pieline.reporting.ours import DEVIATION, over_seeds
 from pieline.reporting.tables import Cell, Column, Group, Head, Row, TableContent, headers
-from pieline.studies.jam.metrics.runs import (
+from pieline.studies.jam.metrics.scores import (
     CONFUSION,
     DRIFT,
     IDIOMATIC,

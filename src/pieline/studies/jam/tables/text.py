@@ -14,9 +14,10 @@ from pieline.reporting.displays import Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.numbers import numbers_of, printed_numbers
 from pieline.reporting.ours import OurNumbers
+from pieline.reporting.published import first_table
 from pieline.reporting.seeds import Ranges, median_tolerance
 from pieline.reporting.tables import Cell, Group, Row, TableContent, headers
-from pieline.studies.jam.metrics.runs import ACCURACY, DRIFT, JamMetrics
+from pieline.studies.jam.metrics.scores import ACCURACY, DRIFT, JamMetrics
 from pieline.studies.jam.metrics.seeds import (
     RunKey,
     Runs,
@@ -141,7 +142,9 @@ def _printed_spreads(
 ) -> dict[RunKey, Drawn]:
     """Return what Table 3 prints of the described language models, and the rows to pool with it."""
     models = inputs.labels()
-    rows = printed[(printed["table"] == "jam_drift") & (printed["measure"] == measure)]
+    rows = printed[
+        (printed["shown_by"].map(first_table) == "jam_drift") & (printed["measure"] == measure)
+    ]
     return {
         RunKey(row["setting"], row["model"], row["language"]): Drawn(row["spread"], row["pool"])
         for row in rows.to_dict("records")

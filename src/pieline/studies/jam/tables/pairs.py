@@ -23,7 +23,7 @@ from pieline.reporting.tables import (
     number_row,
 )
 from pieline.studies.jam.metrics.drift import DIFFERENCE, compare_drifts
-from pieline.studies.jam.metrics.runs import (
+from pieline.studies.jam.metrics.scores import (
     ACCURACY,
     DRIFT,
     FLIPPED,
