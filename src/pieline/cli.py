@@ -352,8 +352,8 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     importing = action(
         "import",
         _import,
-        "Add the answers of others to a folder; existing answers are kept. Pack yours with"
-        " `tar --zstd -cf FILE.tar.zst -C recordings jam idiots`, or copy the files.",
+        "Add the answers of others to a folder; existing answers are kept. Copy files,"
+        " or pack yours with `tar --zstd --exclude=.locks -cf FILE.tar.zst -C recordings jam`.",
     )
     importing.add_argument("archive", type=Path, help="the file to read")
     folder(importing)
