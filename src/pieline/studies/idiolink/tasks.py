@@ -85,7 +85,10 @@ def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
     return [
         LLMTaskSpec("idiolink_generate", Writing, partial(writing, study), collections),
         LLMTaskSpec(
-            *("idiolink_validate", Validation, partial(validation, study), collections),
+            "idiolink_validate",
+            Validation,
+            partial(validation, study),
+            collections,
             after_answers=("texts",),
         ),
         LLMTaskSpec(
