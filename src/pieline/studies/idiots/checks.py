@@ -1,5 +1,6 @@
 """Validation of the settings of the IdioTS study."""
 
+from pieline.core.conditions import RunIdentity
 from pieline.core.errors import UserError
 from pieline.llm.prompts import load_prompt
 from pieline.studies.idiots import inputs, tasks
@@ -27,11 +28,11 @@ def check(study: Idiots, where: str) -> None:
     if settings.verdicts:
         judged_runs = {case.run for case in read_cases(settings.verdicts) if case.verdict}
         configured = {
-            (run.model, run.where["setting"], int(run.where["seed"]))
+            RunIdentity(run.model, run.where["setting"], int(run.where["seed"]))
             for run in study.configured_runs()
         }
         if not judged_runs & configured:
-            one = f", only on {' '.join(map(str, min(judged_runs)))}" if judged_runs else ""
+            one = f", only on {' '.join(map(str, min(judged_runs)[:3]))}" if judged_runs else ""
             raise UserError(
                 f"no verdict on a run of this configuration{one}",
                 where=settings.verdicts,

@@ -134,7 +134,9 @@ def review_cases(
     """Return the cases of a run for human judgment: all answers that detect an idiom."""
     return [
         ReviewCase(
-            **run._asdict(),
+            model=run.model,
+            setting=run.setting,
+            seed=run.seed,
             sentence_id=sentence.id,
             sentence=sentence.sentence,
             gold_idiom=sentence.pie,
