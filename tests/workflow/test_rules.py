@@ -169,7 +169,8 @@ def script_of(rule: Rule) -> Path:
 def attributes_of(script: Path) -> set[str]:
     """Return the attributes of `snakemake` that a script reads, such as `input.tuning`."""
     text = script.read_text(encoding="utf-8")
-    return ({"params.conditions"} if "j.conditions" in text else set()) | {
+    conditions = {"params.conditions"} if re.search(r"j\.(conditions|evidence)\b", text) else set()
+    return conditions | {
         f"{node.value.attr}.{node.attr}"
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute)
