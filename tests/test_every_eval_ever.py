@@ -20,7 +20,7 @@ from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import record
 from pieline.reporting.numbers import frame_of, write_numbers
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.predictions.runs import write_run
+from pieline.studies.idiolink.predictions.rankings import write_run
 from pieline.studies.idiolink.records import Document, Query
 
 SENTENCES = "results/datasets/idiots/sentences.jsonl"
