@@ -31,7 +31,7 @@ Texts = tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]
 def texts(folder: Path) -> Texts:
     """Return documents, queries and relevance of the test split."""
     from pieline.core.records import load_jsonl
-    from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+    from pieline.studies.idiolink.datasets.dataset import meaning_qrels
     from pieline.studies.idiolink.records import Document, Query
 
     place = folder / "results" / "datasets" / "idiolink" / "test"

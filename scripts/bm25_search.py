@@ -4,9 +4,8 @@ from pieline.core.files import read_json
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
-from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.rankings import write_run
-from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.records import Document, Query, Tuning
 
 with job(snakemake):
     documents = load_jsonl(snakemake.input.documents, Document)

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from pieline.core.jobs import job
-from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
-from pieline.studies.idiolink.metrics.validation import ndcg_at_10
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
+from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
 from pieline.studies.idiolink.predictions.bm25 import tune
-from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
+from pieline.studies.idiolink.records import Bm25Parameters, Tuning
 
 with job(snakemake) as j:
     query_mode, k1, b = snakemake.wildcards.query_mode, snakemake.params.k1, snakemake.params.b

@@ -5,8 +5,8 @@ from pathlib import Path
 from pieline.core.jobs import job, optional
 from pieline.core.upstream import is_released, load_upstream
 from pieline.studies.idiolink.datasets.composition import check_dataset
-from pieline.studies.idiolink.datasets.loose import read_loosely
-from pieline.studies.idiolink.originals.released_list import read_candidates
+from pieline.studies.idiolink.datasets.reading import read_loosely
+from pieline.studies.idiolink.originals.pairs import read_candidates
 
 with job(snakemake) as j:
     data = Path(snakemake.params.folder)

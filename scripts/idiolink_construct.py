@@ -10,9 +10,12 @@ from pieline.studies.idiolink.datasets.assembly import (
     save_released_format,
 )
 from pieline.studies.idiolink.originals.splits import Splits
-from pieline.studies.idiolink.variants.corrections import apply_corrections, read_corrections
 from pieline.studies.idiolink.variants.generation import GeneratedText
-from pieline.studies.idiolink.variants.votes import TextVerdict
+from pieline.studies.idiolink.variants.validation import (
+    TextVerdict,
+    apply_corrections,
+    read_corrections,
+)
 
 with job(snakemake):
     corrections = optional(snakemake.input.corrections)

@@ -5,9 +5,8 @@ from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiolink.datasets.assembly import ReviewedTexts, construction_metrics
 from pieline.studies.idiolink.originals.splits import Splits
-from pieline.studies.idiolink.variants.corrections import read_corrections
 from pieline.studies.idiolink.variants.generation import GeneratedText, GenerationReport
-from pieline.studies.idiolink.variants.votes import TextVerdict
+from pieline.studies.idiolink.variants.validation import TextVerdict, read_corrections
 
 with job(snakemake) as j:
     corrections = optional(snakemake.input.corrections)

@@ -2,7 +2,7 @@
 
 from pieline.core.files import write_text
 from pieline.core.jobs import job
-from pieline.studies.idiolink.originals.released_list import (
+from pieline.studies.idiolink.originals.pairs import (
     read_candidates,
     released_exclusions,
     used_pies,

@@ -7,8 +7,8 @@ from pieline.core.files import read_json, write_json
 from pieline.core.jobs import job, optional
 from pieline.studies.idiolink.datasets.dataset import Meanings
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
-from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.rankings import check_run, read_run
+from pieline.studies.idiolink.records import Tuning
 
 with job(snakemake) as j:
     folder = Path(snakemake.input.manifest).parent

@@ -4,14 +4,14 @@ from pieline.core.files import write_text
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiolink.originals.splits import Splits
-from pieline.studies.idiolink.variants.corrections import (
+from pieline.studies.idiolink.variants.generation import GeneratedText
+from pieline.studies.idiolink.variants.validation import (
     LABELLING,
+    TextVerdict,
     read_corrections,
     to_review,
     write_review,
 )
-from pieline.studies.idiolink.variants.generation import GeneratedText
-from pieline.studies.idiolink.variants.votes import TextVerdict
 
 with job(snakemake):
     corrections = optional(snakemake.input.corrections)

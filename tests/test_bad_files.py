@@ -36,14 +36,12 @@ from pieline.reporting.printed import read_published
 from pieline.reporting.published import load_catalogue
 from pieline.results.claims.claim import load_claims
 from pieline.studies.idiolink.datasets.tuples import read_released_tuples, sample_tuples
-from pieline.studies.idiolink.originals.pairs import filter_magpie
+from pieline.studies.idiolink.originals.pairs import filter_magpie, read_candidates
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions, read_exclusions
-from pieline.studies.idiolink.originals.released_list import read_candidates
 from pieline.studies.idiolink.predictions.rankings import read_foreign_run
-from pieline.studies.idiolink.raw.magpie import read_magpie
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_magpie, read_texts
 from pieline.studies.idiolink.records import Document, Query
-from pieline.studies.idiolink.variants.corrections import read_corrections
+from pieline.studies.idiolink.variants.validation import read_corrections
 from pieline.studies.idiots.predictions import read_predictions as read_detections
 from pieline.studies.idiots.raw import mark_distractors, read_sentences
 from pieline.studies.idiots.verdicts import COLUMNS as VERDICT_COLUMNS

@@ -30,7 +30,7 @@ from pieline.studies.idiolink.items import IdiolinkItem
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics, save_query_scores
 from pieline.studies.idiolink.paths import base_of
 from pieline.studies.idiolink.predictions.rankings import read_run, write_run
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query, query_scores_file
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.items import IdiotsItem

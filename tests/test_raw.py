@@ -30,8 +30,8 @@ from pieline.core.upstream import (
     load_upstream,
 )
 from pieline.studies.idiolink.datasets.tuples import read_released_tuples
-from pieline.studies.idiolink.originals.released_list import read_candidates
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.originals.pairs import read_candidates
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.raw.released import read_released_originals

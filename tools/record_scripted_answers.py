@@ -22,9 +22,9 @@ from pieline.studies.idiolink import files as idiolink_files
 from pieline.studies.idiolink import models as idiolink_models
 from pieline.studies.idiolink import tasks as idiolink_tasks
 from pieline.studies.idiolink.models import COLLECTIONS
-from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection
 from pieline.studies.idiolink.originals.pairs import Pair, filter_magpie
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
+from pieline.studies.idiolink.records import TEXTS_PER_PAIR, Collection
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import (
     GeneratedText,
@@ -32,7 +32,7 @@ from pieline.studies.idiolink.variants.generation import (
     generate,
     generation_question,
 )
-from pieline.studies.idiolink.variants.votes import CRITERIA, VOTES, validation_questions
+from pieline.studies.idiolink.variants.validation import CRITERIA, VOTES, validation_questions
 
 Scripted = list[tuple[Question, Answer]]
 

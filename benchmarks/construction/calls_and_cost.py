@@ -13,10 +13,9 @@ from pieline.models.registry import load_registry
 from pieline.project import Project
 from pieline.studies.idiolink import tasks as idiolink_tasks
 from pieline.studies.idiolink.models import COLLECTIONS
-from pieline.studies.idiolink.originals.domains import parse_id
 from pieline.studies.idiolink.originals.pairs import Pair
-from pieline.studies.idiolink.raw.released import read_texts
-from pieline.studies.idiolink.records import Document
+from pieline.studies.idiolink.raw import read_texts
+from pieline.studies.idiolink.records import Document, parse_id
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import GeneratedText

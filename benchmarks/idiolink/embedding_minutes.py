@@ -29,7 +29,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import weights_location
 from pieline.studies.idiolink.predictions.query_texts import instructed_text
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query
 
 VOCABULARY = 2000

@@ -23,15 +23,13 @@ from pieline.core.errors import run_command
 from pieline.core.files import write_json
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
-from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import (
     TrainingTuple,
     read_released_tuples,
     sample_tuples,
 )
-from pieline.studies.idiolink.metrics.ranking import score_queries
-from pieline.studies.idiolink.metrics.validation import ndcg_at_10
+from pieline.studies.idiolink.metrics.ranking import ndcg_at_10, score_queries
 from pieline.studies.idiolink.predictions.embedding import (
     embed_index,
     embed_query_modes,
@@ -39,7 +37,7 @@ from pieline.studies.idiolink.predictions.embedding import (
 )
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.rankings import cosine_scores, rank
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tune
 from pieline.studies.idiolink.training.settings import TrainingSettings

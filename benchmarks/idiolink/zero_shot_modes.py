@@ -28,7 +28,7 @@ from pieline.core.files import write_json
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import weights_location
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.datasets.dataset import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.predictions.embedding import (
     embed_index,
@@ -37,7 +37,7 @@ from pieline.studies.idiolink.predictions.embedding import (
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.query_texts import instructed_text
 from pieline.studies.idiolink.predictions.rankings import cosine_scores, rank
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from support import ROOT
 
 from pieline.core.files import read_json
 from pieline.studies.idiolink.originals.splits import SPLITS
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiots.raw import read_sentences
 from pieline.studies.jam.originals import apply_decisions, derive_decisions

@@ -20,7 +20,7 @@ from pieline.core.sidecars import load_sidecar
 from pieline.llm.recordings import read_answers
 from pieline.reporting.evidence import MetricFile, input_of, load_metric_file
 from pieline.reporting.numbers import Number, read_numbers
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.datasets.dataset import meaning_qrels
 from pieline.studies.idiolink.predictions.rankings import read_run
 from pieline.studies.idiolink.records import Document, Query
 

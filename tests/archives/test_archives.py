@@ -47,9 +47,8 @@ from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.files import archived_datasets
 from pieline.studies.idiolink.inputs import has_texts
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
-from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
 from pieline.studies.idiolink.predictions.rankings import write_run
-from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.records import Bm25Parameters, Document, Query, Tuning
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.study import Study

@@ -12,7 +12,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.prompts import load_prompt
 from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
-from pieline.studies.idiolink.datasets.loose import LooseText
+from pieline.studies.idiolink.datasets.reading import LooseText
 from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.originals.pie_filter import LabelCounts
 from pieline.studies.idiolink.variants.generation import GeneratedText, Role

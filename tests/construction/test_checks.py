@@ -16,10 +16,10 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import rounded
 from pieline.studies.idiolink.datasets.checks import CHECKS, names_pie, occurrences, run_checks
 from pieline.studies.idiolink.datasets.composition import DatasetChecks, check_dataset
-from pieline.studies.idiolink.datasets.loose import LooseText, read_loosely
-from pieline.studies.idiolink.originals.released_list import read_candidates
+from pieline.studies.idiolink.datasets.reading import LooseText, read_loosely
+from pieline.studies.idiolink.originals.pairs import read_candidates
 from pieline.studies.idiolink.originals.splits import SPLITS
-from pieline.studies.idiolink.tables.dataset import DATASET_TABLE
+from pieline.studies.idiolink.tables.described import DATASET_TABLE
 
 SAMPLE = ROOT / "data/sample/idiolink"
 

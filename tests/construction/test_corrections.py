@@ -17,18 +17,19 @@ from pieline.studies.idiolink.datasets.assembly import (
     save_released_format,
 )
 from pieline.studies.idiolink.originals.splits import Splits
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document
-from pieline.studies.idiolink.variants.corrections import (
+from pieline.studies.idiolink.variants.generation import GeneratedText
+from pieline.studies.idiolink.variants.validation import (
     Correction,
+    TextVerdict,
     apply_corrections,
     count_corrections,
+    majority,
     read_corrections,
     to_review,
     write_review,
 )
-from pieline.studies.idiolink.variants.generation import GeneratedText
-from pieline.studies.idiolink.variants.votes import TextVerdict, majority
 
 GOLD, SILVER = "spill the beans", "tie the knot"
 SPLITS = Splits(source="by hand", train=[SILVER], val=[], test=[GOLD], gold=[GOLD])

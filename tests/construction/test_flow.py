@@ -6,7 +6,7 @@ from typing import Any
 from pieline.core.files import write_json
 from pieline.core.records import save_jsonl
 from pieline.reporting.inputs import DisplayInputs
-from pieline.studies.idiolink.figures.construction import flow
+from pieline.studies.idiolink.figures import flow
 from pieline.studies.idiolink.records import Document, Usage
 from pieline.studies.idiolink.tables.described import example
 

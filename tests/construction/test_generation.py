@@ -8,9 +8,9 @@ from construction_cases import PAIR, counts, good_texts, scripted, writer
 
 from pieline.core.errors import UserError
 from pieline.llm.questions import Question
-from pieline.studies.idiolink.originals.domains import DOMAINS, TextId, parse_id
 from pieline.studies.idiolink.originals.pairs import Pair, pairs_of
 from pieline.studies.idiolink.originals.pie_filter import FilterThresholds, filter_pies
+from pieline.studies.idiolink.records import DOMAINS, TextId, parse_id
 from pieline.studies.idiolink.variants.generation import (
     generate,
     generation_question,

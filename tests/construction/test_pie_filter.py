@@ -12,7 +12,7 @@ from construction_cases import counts, row, write_rows
 from support import MIRROR, ROOT, needs_mirror
 
 from pieline.core.errors import UserError
-from pieline.studies.idiolink.originals.pairs import filter_magpie
+from pieline.studies.idiolink.originals.pairs import filter_magpie, read_candidates
 from pieline.studies.idiolink.originals.pie_filter import (
     FilterOptions,
     FilterThresholds,
@@ -24,8 +24,7 @@ from pieline.studies.idiolink.originals.pie_filter import (
     read_exclusions,
     readings_of,
 )
-from pieline.studies.idiolink.originals.released_list import read_candidates
-from pieline.studies.idiolink.raw.magpie import read_magpie
+from pieline.studies.idiolink.raw import read_magpie
 
 PAPER = FilterThresholds()
 BOTH = ("paper", "released")

@@ -8,7 +8,7 @@ from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.core.records import load_record
-from pieline.studies.idiolink.originals.released_list import (
+from pieline.studies.idiolink.originals.pairs import (
     read_candidates,
     released_exclusions,
     used_pies,

@@ -8,8 +8,8 @@ import pytest
 from construction_cases import judge, scripted, text
 
 from pieline.llm.questions import Question
-from pieline.studies.idiolink.metrics.agreement import agreement
-from pieline.studies.idiolink.variants.votes import majority, validate
+from pieline.studies.idiolink.datasets.assembly import agreement
+from pieline.studies.idiolink.variants.validation import majority, validate
 
 FIRST, SECOND = "007_s08_lit_01", "007_s08_lit_02"
 TEXTS = [text(FIRST), text(SECOND, sentence="A man spilled the beans in the kitchen.")]

@@ -17,14 +17,13 @@ from pieline.reporting.tables import make_table, write_table
 from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.datasets.loose import read_loosely
+from pieline.studies.idiolink.datasets.reading import read_loosely
 from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics, idiolink_metrics
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
-from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
-from pieline.studies.idiolink.raw.released import read_texts
-from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.raw import read_texts
+from pieline.studies.idiolink.records import Bm25Parameters, Document, Query
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables.zero_shot import UNKNOWN_NOTE
 from pieline.study import NOT_CONFIGURED

@@ -17,14 +17,17 @@ from tiny_models import SENTENCES, save_tiny, tiny_entry
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
 from pieline.models.embedder import EmbedderEntry
-from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.datasets.relevance import RELEVANT_USAGES, meaning_qrels
+from pieline.studies.idiolink.datasets.dataset import (
+    RELEVANT_USAGES,
+    IdiolinkDataset,
+    meaning_qrels,
+)
 from pieline.studies.idiolink.datasets.tuples import (
     TrainingTuple,
     read_released_tuples,
     sample_tuples,
 )
-from pieline.studies.idiolink.metrics.validation import ndcg_at_10
+from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import TokenizedTexts, embed_queries
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
@@ -32,7 +35,7 @@ from pieline.studies.idiolink.predictions.encoders import (
     weights_digests,
 )
 from pieline.studies.idiolink.predictions.query_texts import QueryText
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.training import contrastive
 from pieline.studies.idiolink.training.contrastive import (

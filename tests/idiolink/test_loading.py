@@ -15,7 +15,6 @@ from transformers import AutoModel, AutoTokenizer
 
 from pieline.core.errors import UserError
 from pieline.studies.idiolink.predictions import embedding
-from pieline.studies.idiolink.predictions.checkpoint_checks import require_bidirectional
 from pieline.studies.idiolink.predictions.embedding import (
     Encoded,
     TokenizedTexts,
@@ -23,6 +22,7 @@ from pieline.studies.idiolink.predictions.embedding import (
 )
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,
+    require_bidirectional,
     save_folder,
     weights_digests,
 )

@@ -26,8 +26,7 @@ from pieline.core.sidecars import write_sidecar
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.tables import make_table
-from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.paths import dataset as dataset_paths
 from pieline.studies.idiolink.predictions.rankings import rank, write_run

@@ -19,7 +19,7 @@ from pieline.studies.idiolink import tasks as idiolink_tasks
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.variants.generation import TEMPERATURE
-from pieline.studies.idiolink.variants.votes import VOTES
+from pieline.studies.idiolink.variants.validation import VOTES
 
 
 def configured(name: str) -> IdiolinkStudy:

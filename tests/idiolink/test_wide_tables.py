@@ -28,7 +28,7 @@ from pieline.reporting.printed import read_published, rounded
 from pieline.reporting.published import RELEASED_RUN
 from pieline.reporting.tables import Cell, TableContent, make_table, write_table
 from pieline.studies.idiolink import paths
-from pieline.studies.idiolink.figures.by_pie import by_pie as figure_by_pie
+from pieline.studies.idiolink.figures import by_pie as figure_by_pie
 from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores, RankingScores
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
@@ -36,22 +36,25 @@ from pieline.studies.idiolink.metrics.significance import (
     RankingComparison,
     compare_modes,
 )
-from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, Tuning
-from pieline.studies.idiolink.tables.by_pie import (
+from pieline.studies.idiolink.records import Bm25Parameters, Tuning
+from pieline.studies.idiolink.tables.finetuning import (
+    FINETUNED_TABLE,
+    GAINS,
+    GAINS_TABLE,
+    average_gains,
+    best_trainings,
+    shown_loss,
+)
+from pieline.studies.idiolink.tables.released import RELEASED_TABLE
+from pieline.studies.idiolink.tables.significance import (
     BY_PIE_TABLE,
+    PAIRS_TABLE,
+    SIGNIFICANCE_TABLE,
     by_pie_numbers,
     gains_by_pie,
     hardest_first,
     zero_shot_means,
 )
-from pieline.studies.idiolink.tables.finetuning import (
-    FINETUNED_TABLE,
-    best_trainings,
-    shown_loss,
-)
-from pieline.studies.idiolink.tables.gains import GAINS, GAINS_TABLE, average_gains
-from pieline.studies.idiolink.tables.released import RELEASED_TABLE
-from pieline.studies.idiolink.tables.significance import PAIRS_TABLE, SIGNIFICANCE_TABLE
 from pieline.studies.idiolink.tables.zero_shot import (
     BM25_TABLE,
     RELEASED_INPUTS_NOTE,

@@ -23,18 +23,15 @@ from pieline.core.errors import UserError
 from pieline.core.records import iterate_jsonl, load_jsonl, save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
-from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels, subject_qrels
-from pieline.studies.idiolink.metrics.ranking import QueryScores, score_queries
+from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels, subject_qrels
+from pieline.studies.idiolink.metrics.ranking import QueryScores, Scores, ndcg_at_10, score_queries
 from pieline.studies.idiolink.metrics.scores import (
     IdiolinkMetrics,
     idiolink_metrics,
     save_query_scores,
 )
-from pieline.studies.idiolink.metrics.validation import Scores, ndcg_at_10
 from pieline.studies.idiolink.predictions import rankings
 from pieline.studies.idiolink.predictions.bm25 import Bm25Index, build_index, search, tokenize, tune
-from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters
 from pieline.studies.idiolink.predictions.embedding import embed_documents, embed_queries, span_mask
 from pieline.studies.idiolink.predictions.encoders import load_encoder
 from pieline.studies.idiolink.predictions.query_texts import QueryText
@@ -45,8 +42,8 @@ from pieline.studies.idiolink.predictions.rankings import (
     read_run,
     write_run,
 )
-from pieline.studies.idiolink.raw.released import compose_index, read_texts
-from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.raw import compose_index, read_texts
+from pieline.studies.idiolink.records import Bm25Parameters, Document, Query
 
 SAMPLE = ROOT / "data/sample/idiolink/test"
 BM25_TOLERANCE = 0.15

@@ -38,8 +38,8 @@ from pieline.languages.identification import CODES
 from pieline.languages.registry import get_language
 from pieline.models.registry import load_registry
 from pieline.results.run_files import metrics
+from pieline.studies.idiolink.datasets.dataset import meaning_qrels
 from pieline.studies.idiolink.datasets.reading import read_split
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
 from pieline.studies.idiolink.metrics.ranking import score_queries
 from pieline.studies.idiolink.predictions.rankings import TextLabels, read_foreign_run
 from pieline.studies.idiots import predictions as idiots

@@ -34,7 +34,7 @@ from pieline.results.numbers import Requirements, TableNumbers, all_numbers
 from pieline.results.page.build import write_page
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.figures.modes import modes
+from pieline.studies.idiolink.figures import modes
 from pieline.studies.idiolink.metrics.scores import idiolink_metrics
 from pieline.studies.idiolink.predictions.rankings import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage

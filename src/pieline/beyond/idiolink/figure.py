@@ -13,7 +13,7 @@ from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import PAGE_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import per_cent
-from pieline.studies.idiolink.figures.modes import MODE_LABELS
+from pieline.studies.idiolink.figures import MODE_LABELS
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 

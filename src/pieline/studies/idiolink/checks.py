@@ -11,7 +11,7 @@ from pieline.models.names import ModelKinds
 from pieline.studies.idiolink import files, models, tasks
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.originals.splits import SPLITS
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import QUERY_MODES, Document
 from pieline.study import Study
 

@@ -12,8 +12,7 @@ from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import Item, runs
-from pieline.studies.idiolink.datasets.dataset import Meanings
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.datasets.dataset import Meanings, meaning_qrels
 from pieline.studies.idiolink.predictions.rankings import read_run
 from pieline.studies.idiolink.records import (
     Document,

@@ -10,9 +10,8 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.rankers import RerankerEntry
 from pieline.models.registry import AnyEntry
 from pieline.project import alternatives
-from pieline.studies.idiolink import paths
+from pieline.studies.idiolink import paths, records
 from pieline.studies.idiolink.inputs import OWN_RANKERS, ranked, tuned_bases
-from pieline.studies.idiolink.originals import domains
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -27,7 +26,7 @@ from pieline.studies.idiolink.training.settings import Loss, TrainingSettings
 from pieline.study import Study
 
 Idiolink = Study[IdiolinkSettings]
-COLLECTIONS: tuple[domains.Collection, ...] = get_args(domains.Collection)
+COLLECTIONS: tuple[records.Collection, ...] = get_args(records.Collection)
 TEXT_FILES = ("indexes", "queries")
 
 

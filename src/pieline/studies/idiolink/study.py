@@ -3,20 +3,13 @@
 from typing import ClassVar
 
 from pieline.reporting.displays import Display
-from pieline.studies.idiolink import checks, files, inputs, runs, tasks
-from pieline.studies.idiolink.figures import by_pie as by_pie_figure
-from pieline.studies.idiolink.figures import construction as construction_figure
-from pieline.studies.idiolink.figures import domains, modes
-from pieline.studies.idiolink.figures import finetuning as finetuning_figure
+from pieline.studies.idiolink import checks, figures, files, inputs, runs, tasks
 from pieline.studies.idiolink.models import all_models, archived_models
 from pieline.studies.idiolink.records import query_scores_file
 from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.tables import (
-    by_pie,
-    dataset,
     described,
     finetuning,
-    gains,
     released,
     significance,
     zero_shot,
@@ -40,10 +33,10 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     Settings = IdiolinkSettings
     displays: ClassVar[tuple[Display, ...]] = (
         described.EXAMPLE_TABLE,
-        dataset.DATASET_TABLE,
-        dataset.CONSTRUCTION_TABLE,
+        described.DATASET_TABLE,
+        described.CONSTRUCTION_TABLE,
         zero_shot.ZERO_SHOT_TABLE,
-        gains.GAINS_TABLE,
+        finetuning.GAINS_TABLE,
         zero_shot.BM25_TABLE,
         described.HYPERPARAMETERS_TABLE,
         described.ARTIFACTS_TABLE,
@@ -53,12 +46,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         released.RELEASED_TABLE,
         significance.SIGNIFICANCE_TABLE,
         significance.PAIRS_TABLE,
-        by_pie.BY_PIE_TABLE,
-        domains.DOMAINS_FIGURE,
-        construction_figure.FLOW,
-        modes.MODES_FIGURE,
-        finetuning_figure.FINETUNING_FIGURE,
-        by_pie_figure.BY_PIE_FIGURE,
+        significance.BY_PIE_TABLE,
+        figures.DOMAINS_FIGURE,
+        figures.FLOW,
+        figures.MODES_FIGURE,
+        figures.FINETUNING_FIGURE,
+        figures.BY_PIE_FIGURE,
     )
     main_tables = ("idiolink_zero_shot", "idiolink_bm25", "idiolink_finetuned")
     main_measures = tuple(zero_shot.METRICS)

@@ -6,7 +6,7 @@ from pieline.studies.idiolink import inputs, models, paths
 from pieline.studies.idiolink.models import Idiolink
 from pieline.studies.idiolink.predictions.api_embedding import Embedding
 from pieline.studies.idiolink.variants.generation import Writing
-from pieline.studies.idiolink.variants.votes import Validation
+from pieline.studies.idiolink.variants.validation import Validation
 from pieline.study import LLMTaskSpec
 
 TEXT_MODES = ("sentence", "instruction_sentence")

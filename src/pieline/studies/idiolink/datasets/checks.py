@@ -15,8 +15,8 @@ from pieline.languages.matching import matches_pie
 from pieline.languages.near_duplicates import NEAR_DUPLICATE, near_duplicates
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
-from pieline.studies.idiolink.datasets.loose import LooseText
-from pieline.studies.idiolink.originals.domains import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
+from pieline.studies.idiolink.datasets.reading import LooseText
+from pieline.studies.idiolink.records import DOMAIN_CODES, TEXTS_PER_PAIR, parse_id
 
 _LANGUAGE = "english"
 

@@ -8,8 +8,8 @@ from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.measures import Measure
 from pieline.core.records import Record
 from pieline.studies.idiolink.datasets.checks import CheckResult, run_checks
-from pieline.studies.idiolink.datasets.loose import LooseText
-from pieline.studies.idiolink.originals.released_list import Candidate, released_exclusions
+from pieline.studies.idiolink.datasets.reading import LooseText
+from pieline.studies.idiolink.originals.pairs import Candidate, released_exclusions
 from pieline.studies.idiolink.originals.splits import gold_pies
 from pieline.studies.idiolink.records import Usage
 

@@ -1,17 +1,19 @@
-"""Strict reader of an IdioLink split that rejects data that would distort the scores."""
+"""Readers of an IdioLink split: a strict one, and a lenient one for checks of the data."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from pieline.core.errors import UserError
 from pieline.core.texts import check_texts, covers, quote_both, refuse_above, text_key
 from pieline.languages.identification import check_language
 from pieline.languages.near_duplicates import warn_of_near_duplicates
 from pieline.languages.spelling import normalize
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
-from pieline.studies.idiolink.originals.domains import parse_id
-from pieline.studies.idiolink.raw.released import read_texts
-from pieline.studies.idiolink.records import Document, PieText, Query
+from pieline.studies.idiolink.datasets.dataset import meaning_qrels
+from pieline.studies.idiolink.originals.splits import SplitName
+from pieline.studies.idiolink.raw import read_rows, read_texts
+from pieline.studies.idiolink.records import Collection, Document, PieText, Query, parse_id
 
 _MAX_SHARE_WITHOUT_PIE = 0.05
 """The data are rejected if at least this share of literal and idiomatic spans contain no word of
@@ -173,3 +175,47 @@ def _usage_of_id(text_id: str) -> str | None:
         return parse_id(text_id).usage
     except UserError:
         return None
+
+
+FILE_NAMES: dict[Collection, str] = {"documents": "indexes.json", "queries": "queries.json"}
+"""Names of the released files, by collection."""
+
+
+class LooseText(BaseModel):
+    """A record in the released format whose values may be invalid."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+    id: str
+    sentence: str
+    pie: str = Field(alias="idiom")
+    span: str
+    subject: str
+    usage: str
+    is_gold: bool
+    split: SplitName
+    collection: Collection
+
+    @property
+    def outside_span(self) -> tuple[str, str]:
+        """The text before and after the span; for a missing span, the whole sentence and ""."""
+        before, _, after = self.sentence.partition(self.span) if self.span else ("", "", "")
+        return (before, after) if self.span else (self.sentence, "")
+
+
+def read_loosely(
+    folders: Iterable[tuple[SplitName, str | Path]],
+) -> tuple[list[LooseText], list[Path]]:
+    """Return the texts of several splits, and the paths of the files that were read.
+
+    Raises:
+        UserError: A file is missing or not a JSON array of objects, or an object has a missing or
+            mistyped field.
+    """
+    texts: list[LooseText] = []
+    files = []
+    for split, folder in folders:
+        for collection, name in FILE_NAMES.items():
+            files.append(Path(folder) / name)
+            texts += read_rows(files[-1], LooseText, split=split, collection=collection)
+    return texts, files

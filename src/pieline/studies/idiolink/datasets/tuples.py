@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import Record, explain
 from pieline.core.texts import text_key
-from pieline.studies.idiolink.datasets.relevance import RELEVANT_USAGES
+from pieline.studies.idiolink.datasets.dataset import RELEVANT_USAGES
 from pieline.studies.idiolink.records import HARD_NEGATIVES, SOFT_NEGATIVES, Document, Query
 
 

@@ -11,21 +11,19 @@ from pieline.core.conditions import Evidence, Measured, RunIdentity
 from pieline.core.measures import Measure, share
 from pieline.core.tables import write_csv
 from pieline.core.uncertainty import Interval, ratio_interval
-from pieline.studies.idiolink.datasets.dataset import Meanings
-from pieline.studies.idiolink.datasets.relevance import Qrels, meaning_qrels, subject_qrels
+from pieline.studies.idiolink.datasets.dataset import Meanings, Qrels, meaning_qrels, subject_qrels
 from pieline.studies.idiolink.metrics.ranking import (
     MEASURES,
     UNKNOWN,
     QueryScores,
     RankingScores,
+    Scores,
     first_relevant,
     mean_scores,
     score_queries,
 )
-from pieline.studies.idiolink.metrics.validation import Scores
-from pieline.studies.idiolink.predictions.bm25_tuning import Tuning
 from pieline.studies.idiolink.predictions.rankings import in_order
-from pieline.studies.idiolink.records import Meaning
+from pieline.studies.idiolink.records import Meaning, Tuning
 
 QUERY_COLUMNS = (
     *("query", "pie", "usage", "subject", "composition", "model", "query_mode", "seed"),

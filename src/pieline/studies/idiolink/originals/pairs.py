@@ -1,26 +1,222 @@
-"""PIE selection from MAGPIE: criteria, exclusions and the released list (section 3.2.1)."""
+"""PIE selection from MAGPIE (section 3.2.1), and its comparison with the released list."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from operator import attrgetter
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pieline.core.records import Record
+from pydantic import Field
+
+from pieline.core.errors import UserError
+from pieline.core.measures import Measure
+from pieline.core.records import Record, validated
+from pieline.core.tables import read_table
 from pieline.studies.idiolink.originals.pie_filter import (
     FilterOptions,
+    FilterThresholds,
     PieVerdict,
     count_labels,
     filter_pies,
     read_exclusions,
     readings_of,
 )
-from pieline.studies.idiolink.originals.released_list import (
-    FilterReport,
-    compare_released,
-    filter_report,
-    mark_released,
-    read_candidates,
-    used_pies,
+from pieline.studies.idiolink.raw import read_magpie, read_texts
+from pieline.studies.idiolink.records import Document
+
+_COLUMNS = ["id", "idiom", "valid"]
+
+
+class Candidate(Record):
+    """A row of `MAGPIE_SOURCE_IDIOMS.csv`; `valid` is the annotators' verdict."""
+
+    number: Annotated[int, Field(strict=False)]
+    pie: str
+    valid: bool
+
+
+class ReleasedComparison(Record):
+    """Comparison of our selection with the released one; lists contain PIEs.
+
+    Attributes:
+        candidates: Number of PIEs on the released list (118 in the paper).
+        valid: Number of PIEs marked valid on the list (109 in the released file).
+        used: Number of PIEs in a released split (107 in the paper).
+        valid_but_unused: PIEs marked valid but in no released split.
+        only_ours, only_released: PIEs that we keep but the released splits lack, and the reverse.
+        candidates_we_add, candidates_we_drop: PIEs that meet our criteria but are not on the
+            released list, and the reverse.
+        same_number: Whether all candidates in both selections have the same number.
+    """
+
+    candidates: int
+    valid: int
+    used: int
+    valid_but_unused: list[str]
+    only_ours: list[str]
+    only_released: list[str]
+    candidates_we_add: list[str]
+    candidates_we_drop: list[str]
+    same_number: bool
+
+
+class FilterReport(Record):
+    """Summary of the filter.
+
+    Attributes:
+        semantics: Reading of the criteria, `paper` or `released`.
+        pies, occurrences: Number of PIEs and of their occurrences in MAGPIE.
+        candidates: Number of PIEs that meet the three criteria, before manual exclusion.
+        kept: Number of PIEs that the study uses.
+        failed: Number of PIEs that fail each criterion; a PIE may fail several.
+        kept_by_reading: Number of PIEs kept under each reading of the criteria (see
+            `readings_of`), after manual exclusion and before selection by the configuration.
+        differs: PIEs kept under only one of the readings `paper` and `released`, with its name.
+        released: Comparison with the released list; null without that list.
+        computed_from: Digests of the input files.
+    """
+
+    semantics: str
+    thresholds: dict[str, float]
+    pies: int
+    occurrences: int
+    candidates: int
+    kept: int
+    failed: dict[str, int]
+    kept_by_reading: dict[str, int]
+    differs: dict[str, str]
+    released: ReleasedComparison | None
+    computed_from: dict[str, str]
+
+
+READINGS = ("any_confidence", "confident_annotations", "paper", "released")
+"""Readings of the criteria in `FilterReport.kept_by_reading` (see `readings_of`)."""
+
+
+def _kept(reading: str) -> Measure[FilterReport]:
+    return Measure(f"kept_by_{reading}", lambda report: report.kept_by_reading[reading], decimals=0)
+
+
+FILTER = (
+    Measure[FilterReport]("candidate_pies", attrgetter("candidates"), decimals=0),
+    *map(_kept, READINGS),
+    Measure[FilterReport](
+        "removed_pies", lambda report: report.failed.get("manual", 0), decimals=0
+    ),
 )
-from pieline.studies.idiolink.raw.magpie import read_magpie
+"""Measures of the filter (section 3.2.1); the paper does not report the readings."""
+
+
+def read_candidates(path: str | Path) -> list[Candidate]:
+    """Read the released list of candidates.
+
+    Raises:
+        UserError: The columns are wrong, a line is invalid, or a PIE is repeated.
+    """
+    hint = f"the columns are {', '.join(_COLUMNS)}: a number, a PIE and 0 or 1"
+    candidates: dict[str, Candidate] = {}
+    for line, row in read_table(path, _COLUMNS, more=[], hint=hint):
+        where, pie = f"{path}:{line}", row["idiom"]
+        if row["valid"] not in ("0", "1") or not pie.strip() or pie in candidates:
+            raise UserError("invalid or repeated candidate", where=where, hint=hint)
+        fields = {"number": row["id"], "pie": pie, "valid": row["valid"] == "1"}
+        candidates[pie] = validated(Candidate, fields, where=where, hint=hint)
+    return [*candidates.values()]
+
+
+def used_pies(documents: Iterable[str | Path]) -> set[str]:
+    """Return the PIEs of the documents in released files.
+
+    Raises:
+        UserError: A file is not in the released format.
+    """
+    return {text.pie for path in documents for text in read_texts(path, Document)}
+
+
+def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
+    """Return the reasons for the manual exclusions that the released files imply, by PIE."""
+    reasons = {
+        True: "valid on the released list, but in no released split",
+        False: "marked invalid on the released list",
+    }
+    return {
+        candidate.pie: reasons[candidate.valid]
+        for candidate in candidates
+        if candidate.pie not in used
+    }
+
+
+def mark_released(
+    verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
+) -> list[PieVerdict]:
+    """Return the verdicts with each PIE's status on the released list in `released`."""
+    listed = {candidate.pie: candidate for candidate in candidates}
+
+    def status(pie: str) -> Literal["used", "valid", "invalid", "absent"]:
+        if pie in used:
+            return "used"
+        if pie not in listed:
+            return "absent"
+        return "valid" if listed[pie].valid else "invalid"
+
+    return [verdict.model_copy(update={"released": status(verdict.pie)}) for verdict in verdicts]
+
+
+def compare_released(
+    verdicts: Sequence[PieVerdict], candidates: Sequence[Candidate], used: Set[str]
+) -> ReleasedComparison:
+    """Compare our selection with the released list and the PIEs used in the released splits."""
+    listed = {candidate.pie: candidate.number for candidate in candidates}
+    ours = {verdict.pie: verdict.number for verdict in verdicts if verdict.number is not None}
+    kept = {verdict.pie for verdict in verdicts if verdict.kept}
+    valid = {candidate.pie for candidate in candidates if candidate.valid}
+    return ReleasedComparison(
+        candidates=len(listed),
+        valid=len(valid),
+        used=len(used),
+        valid_but_unused=sorted(valid - used),
+        only_ours=sorted(kept - used),
+        only_released=sorted(used - kept),
+        candidates_we_add=sorted(ours.keys() - listed.keys()),
+        candidates_we_drop=sorted(listed.keys() - ours.keys()),
+        same_number=all(ours[pie] == listed[pie] for pie in ours.keys() & listed.keys()),
+    )
+
+
+def filter_report(
+    verdicts: Sequence[PieVerdict],
+    readings: Mapping[str, Sequence[PieVerdict]],
+    *,
+    semantics: str,
+    thresholds: FilterThresholds,
+    released: ReleasedComparison | None,
+    computed_from: dict[str, str],
+) -> FilterReport:
+    """Summarize the filter.
+
+    Args:
+        verdicts: Verdicts of the filter as configured.
+        readings: Verdicts under each reading, without selection by the configuration.
+        semantics: Configured reading.
+        thresholds: Configured thresholds.
+        released: Comparison with the released list, if available.
+        computed_from: Digests of the input files.
+    """
+    kept = {name: {item.pie for item in items if item.kept} for name, items in readings.items()}
+    differing = kept["paper"] ^ kept["released"]
+    return FilterReport(
+        semantics=semantics,
+        thresholds=thresholds.model_dump(),
+        pies=len(verdicts),
+        occurrences=sum(verdict.occurrences for verdict in verdicts),
+        candidates=sum(verdict.number is not None for verdict in verdicts),
+        kept=sum(verdict.kept for verdict in verdicts),
+        failed=dict(Counter(name for verdict in verdicts for name in verdict.failed)),
+        kept_by_reading={name: len(pies) for name, pies in kept.items()},
+        differs={pie: "paper" if pie in kept["paper"] else "released" for pie in sorted(differing)},
+        released=released,
+        computed_from=computed_from,
+    )
 
 
 class Pair(Record):

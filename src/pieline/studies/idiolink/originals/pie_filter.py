@@ -13,8 +13,8 @@ from pieline.core.files import read_text
 from pieline.core.records import Frozen, Record
 from pieline.core.settings import Field, Settings
 from pieline.core.tables import read_table
-from pieline.studies.idiolink.originals.domains import DOMAINS, Domain
-from pieline.studies.idiolink.raw.magpie import Occurrence
+from pieline.studies.idiolink.raw import Occurrence
+from pieline.studies.idiolink.records import DOMAINS, Domain
 
 Semantics = Literal["paper", "released"]
 Criterion = Literal["occurrences", "balance", "confidence", "manual", "selection"]

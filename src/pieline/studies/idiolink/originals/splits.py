@@ -11,7 +11,7 @@ from pydantic import NonNegativeInt, model_validator
 from pieline.core.errors import UserError
 from pieline.core.records import Record, validated
 from pieline.core.settings import Field, Settings
-from pieline.studies.idiolink.raw.released import read_texts
+from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document
 
 SplitName = Literal["train", "val", "test"]

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
 from pieline.core.progress import Progress
-from pieline.studies.idiolink.predictions.bm25_tuning import Bm25Parameters, GridPoint, Tuning
 from pieline.studies.idiolink.predictions.rankings import RankedRun, rank
-from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.idiolink.records import Bm25Parameters, Document, GridPoint, Query, Tuning
 
 Bm25QueryMode = Literal["sentence", "span"]
 

@@ -10,7 +10,7 @@ from pydantic import FiniteFloat
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, write_text
 from pieline.core.records import validated
-from pieline.studies.idiolink.datasets.relevance import meaning_qrels
+from pieline.studies.idiolink.datasets.dataset import meaning_qrels
 from pieline.studies.idiolink.predictions.query_texts import instructed_text
 from pieline.studies.idiolink.records import Document, Query
 

@@ -11,7 +11,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.loading import load_model, loading, require_all_weights, require_finite
 from pieline.models.weights import weights_location
 from pieline.patches import parse_gguf_once
-from pieline.studies.idiolink.predictions.checkpoint_checks import require_pooling_in_files
+from pieline.studies.idiolink.predictions.encoders import require_pooling_in_files
 
 
 def unpack_weights(entry: EmbedderEntry, output: Path) -> None:

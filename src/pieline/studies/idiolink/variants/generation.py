@@ -18,9 +18,8 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
-from pieline.studies.idiolink.originals.domains import TEXTS_PER_PAIR, Collection, TextId
 from pieline.studies.idiolink.originals.pairs import Pair
-from pieline.studies.idiolink.records import PieText
+from pieline.studies.idiolink.records import TEXTS_PER_PAIR, Collection, PieText, TextId
 
 TEMPERATURE = 1.0
 """Sampling temperature of writers and validators (section 3.2)."""

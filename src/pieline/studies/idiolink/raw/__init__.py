@@ -1,1 +1,0 @@
-"""Readers of IdioLink's raw files."""
