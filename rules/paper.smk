@@ -186,6 +186,7 @@ rule paper_source:
     """Write a LaTeX document with all tables and figures in the papers' order."""
     input:
         template=here("templates/paper.tex.jinja"),
+        numbers="paper_tables/numbers.csv",
         tables=RUN_REPORT.results.files("csv"),
         latex=RUN_REPORT.results.files("tex"),
         figures=RUN_REPORT.results.files("pdf"),

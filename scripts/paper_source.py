@@ -1,6 +1,7 @@
 """Write a LaTeX document with all tables and figures in the papers' order."""
 
 from pieline.core.jobs import job
+from pieline.reporting.numbers import read_numbers
 from pieline.results.paper import write_paper_source
 from pieline.results.provenance import parse_models
 from pieline.results.run_results import RunResults
@@ -11,4 +12,5 @@ with job(snakemake):
         template=snakemake.input.template,
         results=RunResults.model_validate_json(snakemake.params.results),
         models=parse_models(snakemake.params.models),
+        numbers=read_numbers(snakemake.input.numbers),
     )

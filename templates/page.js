@@ -25,6 +25,22 @@
   });
   nameTheme();
 
+  /** Add a button after a command that copies it. */
+  function copyable(code) {
+    const button = Object.assign(make("button", "small copy", "Copy"), { type: "button" });
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(code.textContent).then(() => { button.textContent = "Copied"; },
+        () => { getSelection().selectAllChildren(code); button.textContent = "Selected"; });
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    });
+    return make("span", "copyable", code, " ", button);
+  }
+  for (const code of all("code.command")) {
+    const place = document.createTextNode("");
+    code.replaceWith(place);
+    place.replaceWith(copyable(code));
+  }
+
   // Tables: rows, columns, order -----------------------------------------------------------------------
   const NUMBER = "td[data-metrics]";
   const tables = all("section.table");
@@ -71,6 +87,42 @@
     }
   }
 
+  // One's own rows come first; rows that were not run are folded behind a line ----------------------------
+  const own = new Set(document.querySelector("main").dataset.own.split(" ").filter(Boolean));
+  const isNotRun = (row) => row.classList.contains("not-run");
+  for (const section of tables) {
+    const table = section.querySelector("table");
+    const rows = [...table.tBodies].flatMap(dataRows);
+    for (const body of [...table.tBodies].reverse()) {
+      const mine = dataRows(body).filter((row) => own.has(row.dataset.model));
+      if (!mine.length) continue;
+      for (const row of mine) row.classList.add("own");
+      body.querySelector("tr:has(td)").before(...mine.filter((row) => row !== body.querySelector("tr:has(td)")));
+      settle(body);
+      // A body with other column headings keeps its place.
+      if (mine.length === dataRows(body).length && mine.length === body.rows.length) table.tHead.after(body);
+    }
+    const folded = rows.filter(isNotRun);
+    if (!folded.length || folded.length === rows.length) continue;
+    const models = new Set(folded.map((row) => row.dataset.model));
+    const what = models.has(undefined) || [...models].some((model) => own.has(model))
+      ? `${folded.length} ${folded.length === 1 ? "row" : "rows"}`
+      : `${models.size} printed ${models.size === 1 ? "model" : "models"}`;
+    const button = Object.assign(make("button", "small"), { type: "button" });
+    const name = () => {
+      button.textContent = "unfolded" in section.dataset ? "hide" : "show";
+      button.ariaExpanded = String("unfolded" in section.dataset);
+    };
+    button.addEventListener("click", () => {
+      if ("unfolded" in section.dataset) delete section.dataset.unfolded; else section.dataset.unfolded = "";
+      name();
+      filter();
+    });
+    name();
+    section.dataset.folds = "";
+    section.querySelector(".layout").after(make("p", "fold", `${what} not run: `, button));
+  }
+
   // Filters, and the address that stores them ------------------------------------------------------------
   const filters = ["study", "search", "differs", "run-only"];
   const read = (id) => (get(id).type === "checkbox" ? (get(id).checked ? "yes" : "") : get(id).value.trim());
@@ -86,6 +138,7 @@
     history.replaceState(null, "", `#${hash}`);
   }
 
+  const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
   const words = (element) => (element.words ??= `${element.dataset.words ?? ""} ${element.textContent}`.toLowerCase());
   function filter() {
     const [study, differs, runOnly] = [read("study"), read("differs"), read("run-only")];
@@ -100,12 +153,15 @@
       for (const body of section.querySelector("table").tBodies) {
         const title = body.querySelector("th[scope=rowgroup]")?.textContent.toLowerCase() ?? "";
         for (const row of dataRows(body)) {
+          const isFolded = "folds" in section.dataset && !("unfolded" in section.dataset) && !wanted.length;
           row.hidden = (differs && !row.querySelector(".not-reproduced")) ||
-            (runOnly && row.classList.contains("not-run")) || !has(`${about} ${title} ${words(row)}`);
+            ((runOnly || isFolded) && isNotRun(row)) || !has(`${about} ${title} ${words(row)}`);
           shown += !row.hidden;
         }
         settle(body);
       }
+      const table = section.querySelector("table");
+      if (table.tFoot) table.tFoot.hidden = !table.querySelector("tr.not-run:not([hidden])");
       let listed = 0;
       for (const item of all(".differing li", section)) {
         item.hidden = !has(`${about} ${words(item)}`);
@@ -120,6 +176,10 @@
         return !claim.hidden;
       });
       group.hidden = kept.length === 0;
+      const [every, some] = all("summary .soft", group);
+      some.hidden = kept.length === all(".claim", group).length;
+      every.hidden = !some.hidden;
+      some.textContent = `${count(kept.length, "claim")} shown`;
       claims += kept.length;
     }
     for (const other of all("figure, .absent")) {
@@ -130,7 +190,7 @@
       for (const entry of entries) entry.hidden = get(entry.querySelector("a").hash.slice(1)).hidden;
       part.hidden = entries.every((entry) => entry.hidden);
     }
-    get("shown").textContent = `${rows} rows of tables and ${claims} claims`;
+    get("shown").textContent = `${count(rows, "row")} of tables and ${count(claims, "claim")}`;
   }
 
   /** Go to the target of an address's hash, and reset filters that hide it. */
@@ -245,7 +305,7 @@
   /** Display of each kind of evidence: its texts, the main text of a row, and whether a row is right. */
   const kinds = {
     ranking: {
-      noun: "queries", texts: "queries", lead: (row) => row.query, errors: "only those whose first document is not relevant",
+      noun: "queries", texts: "queries", lead: (row) => row.query, errors: "first document is not relevant", rule: "A ranking is right if its first document is relevant.",
       right: (row) => Boolean(row.best[0]?.[2]),
       show(row, queries, texts, evidence) {
         const documents = texts[evidence.documents];
@@ -260,14 +320,14 @@
       },
     },
     detection: {
-      noun: "sentences", texts: "sentences", lead: (row) => row.sentence, errors: "errors only", right: (row) => row.right,
+      noun: "sentences", texts: "sentences", lead: (row) => row.sentence, errors: "errors", rule: "", right: (row) => row.right,
       show: (row, texts, _, evidence) => make("div", "sentence",
         badge(row.right), " ", marked(texts[row.sentence]), " ",
         soft(`${texts[row.sentence].usage}, ${texts[row.sentence].pie}; ${row.sentence}`),
         make("br"), `Answer: ${row.answer} `, recorded(row, evidence)),
     },
     identification: {
-      noun: "originals", texts: "sentences", lead: (row) => row.sentences[0]?.sentence, errors: "errors only",
+      noun: "originals", texts: "sentences", lead: (row) => row.sentences[0]?.sentence, errors: "errors", rule: "An original is right if all its sentences are.",
       right: (row) => row.sentences.every((item) => item.right !== false),
       show(row, texts, _, evidence) {
         const [first] = row.sentences;
@@ -284,45 +344,79 @@
   };
   const PAGE = 25;
 
-  /** Return the rows of evidence in pages, with filters for errors and PIEs. */
-  function pages(evidence, texts) {
-    const kind = kinds[evidence.kind];
-    const own = texts[evidence[kind.texts]];
-    const pieOf = (row) => own[kind.lead(row)]?.pie ?? "";
-    const errors = Object.assign(make("input"), { type: "checkbox" });
-    const pie = make("select", "", make("option", "", "all"), [...new Set(evidence.rows.map(pieOf))].sort().map((name) => make("option", "", name)));
+  /** Return items in pages, with filters: the first of `parts` (label and test) is preselected, and PIEs. */
+  function paged(items, noun, pieOf, parts, display) {
+    const part = make("select", "", parts.map(([label, test]) => make("option", "", `${label} (${items.filter(test).length})`)));
+    const pie = make("select", "", make("option", "", "all"), [...new Set(items.map(pieOf))].sort().map((name) => make("option", "", name)));
     const [before, after] = ["Previous", "Next"].map((text) => Object.assign(make("button", "", text), { type: "button" }));
     const status = make("output");
     const list = make("div", "rows");
     let start = 0;
     function draw() {
-      const rows = evidence.rows.filter((row) =>
-        (!errors.checked || !kind.right(row)) && (pie.selectedIndex === 0 || pieOf(row) === pie.value));
+      const rows = items.filter((row) => parts[part.selectedIndex][1](row) && (pie.selectedIndex === 0 || pieOf(row) === pie.value));
       start = Math.max(0, Math.min(start, rows.length - 1));
       start -= start % PAGE;
       before.disabled = start === 0;
       after.disabled = start + PAGE >= rows.length;
-      status.textContent = rows.length ? `${start + 1} to ${Math.min(start + PAGE, rows.length)} of ${rows.length} ${kind.noun}` : `no such ${kind.noun}`;
-      list.replaceChildren(...rows.slice(start, start + PAGE).map((row) => kind.show(row, own, texts, evidence)));
+      status.textContent = rows.length ? `${start + 1} to ${Math.min(start + PAGE, rows.length)} of ${rows.length} ${noun}` : `no such ${noun}`;
+      list.replaceChildren(...rows.slice(start, start + PAGE).map(display));
     }
-    for (const control of [errors, pie]) control.addEventListener("change", () => { start = 0; draw(); });
+    for (const control of [part, pie]) control.addEventListener("change", () => { start = 0; draw(); });
     before.addEventListener("click", () => { start -= PAGE; draw(); });
     after.addEventListener("click", () => { start += PAGE; draw(); });
     draw();
-    return [make("div", "pager", make("label", "check", errors, kind.errors), make("label", "", "PIE ", pie), before, after, status), list];
+    return [make("div", "pager", make("label", "", "Show ", part), make("label", "", "PIE ", pie), before, after, status), list];
+  }
+
+  /** Return the rows of evidence in pages. */
+  function pages(evidence, texts) {
+    const kind = kinds[evidence.kind];
+    const own = texts[evidence[kind.texts]];
+    return paged(evidence.rows, kind.noun, (row) => own[kind.lead(row)]?.pie ?? "",
+      [[`all ${kind.noun}`, () => true], [kind.errors, (row) => !kind.right(row)]], (row) => kind.show(row, own, texts, evidence));
+  }
+
+  const textsOf = async (metric) => Object.fromEntries(await Promise.all(
+    Object.entries(metric.texts).map(async ([path, name]) => [path, await load(name)])));
+
+  /** Return the items on which two runs differ, given their metric files and names. */
+  async function differences(numbers, names) {
+    const metrics = await Promise.all(numbers.map(load));
+    const runs = await Promise.all(metrics.map(async ({ evidence, texts }) => {
+      const kind = kinds[evidence.kind];
+      const known = await textsOf({ texts });
+      const own = known[evidence[kind.texts]];
+      return { kind, own, known, evidence, rows: new Map(evidence.rows.map((row) => [kind.lead(row), row])) };
+    }));
+    const [one, other] = runs;
+    if (one.kind !== other.kind) throw new Error("These two rows have no items in common.");
+    const both = [...one.rows.keys()].filter((id) => other.rows.has(id));
+    if (!both.length) throw new Error("These two rows have no items in common.");
+    const right = (run, id) => run.kind.right(run.rows.get(id));
+    const only = (first, second) => (id) => right(first, id) && !right(second, id);
+    return [
+      make("h3", "", `${one.kind.noun[0].toUpperCase()}${one.kind.noun.slice(1)} on which they differ`),
+      make("p", "soft", `${both.length} ${one.kind.noun} in both. ${one.kind.rule}`),
+      ...paged(both, one.kind.noun, (id) => one.own[id]?.pie ?? "", [
+        ["all that differ", (id) => right(one, id) !== right(other, id)],
+        [`only ${names[0]} is right`, only(one, other)],
+        [`only ${names[1]} is right`, only(other, one)],
+        ["both are wrong", (id) => !right(one, id) && !right(other, id)],
+      ], (id) => make("div", "pair", runs.map((run, place) => make("div", "", make("strong", "", names[place]),
+        run.kind.show(run.rows.get(id), run.own, run.known, run.evidence))))),
+    ];
   }
 
   async function describe(number) {
     const metric = await load(number);
-    const names = Object.entries(metric.texts);
-    const texts = Object.fromEntries(await Promise.all(names.map(async ([path, name]) => [path, await load(name)])));
+    const texts = await textsOf(metric);
     const evidence = metric.evidence;
     const inputs = Object.entries(metric.inputs).filter(([path]) => path !== evidence?.predictions).map(([path, digest]) => file(path, digest));
-    const fields = Object.entries(metric.fields).map(([name, value]) => `${named(name)}: ${value}`).join(", ");
+    const fields = Object.entries(metric.fields).filter(([, value]) => value !== "").map(([name, value]) => `${named(name)}: ${value}`).join(", ");
     const scores = Object.fromEntries(Object.entries(metric.scores).filter(([name]) => !(name in metric.fields)));
     return [
       make("h3", "", "Metric file"), file(metric.path, metric.digest), make("p", "soft", fields),
-      make("p", "command", "Computed again by ", make("code", "", metric.command)),
+      make("p", "", "Computed again by ", copyable(make("code", "command", metric.command))),
       folded("Numbers", listed(scores)),
       Object.keys(metric.settings).length ? folded("Settings and weights", listed(metric.settings)) : null,
       evidence ? [make("h3", "", "Predictions"), file(evidence.predictions, metric.inputs[evidence.predictions])] : null,
@@ -332,10 +426,46 @@
     ].flat().filter(Boolean);
   }
   /** Fill an element with the details of a metric file. */
-  async function fill(element, number) {
+  async function fill(element, number, content = describe(number)) {
     element.replaceChildren(make("p", "soft", "Loading …"));
-    element.replaceChildren(...(await describe(number).catch((error) => [make("p", "note", error.message)])).flat());
+    element.replaceChildren(...(await content.catch((error) => [make("p", "note", error.message)])).flat());
   }
+  const single = (cell) => (cell.dataset.metrics.includes(" ") ? "" : cell.dataset.metrics);
+  const columnOf = (cell) => taken(cell.parentElement) + width([...cell.parentElement.cells].slice(0, cell.cellIndex));
+  const rowName = (cell) => [cell.parentElement.parentElement.querySelector("th[scope=rowgroup]"), ...all("th[scope=row]", cell.parentElement)]
+    .map((head) => head ? shownFirst(head).trim() : "").filter(Boolean).join(", ");
+
+  /** Return a choice of a second row of the table, which shows the items on which the two rows differ. */
+  function comparison(cell) {
+    const others = numbersOf.get(cell.closest("section.table")).filter((other) =>
+      single(other) && single(other) !== single(cell) && columnOf(other) === columnOf(cell));
+    if (!single(cell) || !others.length) return null;
+    const choice = make("select", "", make("option", "", "choose a row"), others.map((other) => make("option", "", rowName(other))));
+    const inside = make("div");
+    choice.addEventListener("change", () => {
+      const other = others[choice.selectedIndex - 1];
+      if (!other) return inside.replaceChildren();
+      return fill(inside, "", differences([single(cell), single(other)], [rowName(cell), rowName(other)]));
+    });
+    return make("div", "", make("p", "", make("label", "", `Compare ${rowName(cell)} with `, choice)), inside);
+  }
+
+  /** Open the dialog with a title and content that is not a cell of a table. */
+  function open(title, content) {
+    get("dialog-title").textContent = title;
+    const inside = make("div");
+    fill(inside, "", content);
+    get("behind").replaceChildren(inside);
+    if (!dialog.open) dialog.showModal();
+    dialog.scrollTop = 0;
+  }
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-compare], [data-open]");
+    if (!button) return;
+    const names = JSON.parse(button.dataset.names);
+    if (button.dataset.open) open(names.join(" = "), describe(button.dataset.open));
+    else open(names.join(" and "), differences(button.dataset.compare.split(" "), names));
+  });
 
   /** Return the column headings and row labels of a number. */
   function labelsOf(cell) {
@@ -361,6 +491,7 @@
     const parts = [make("p", "", printed ? `Printed: ${printed} ` : null,
       verdict && printed ? make("span", `badge ${verdict}`, verdict.replaceAll("-", " ")) : null, cell.title ? ` ${cell.title}` : ""),
       make("p", "", "Table: ", section.querySelector(".files").cloneNode(true))];
+    parts.push(comparison(cell));
     if (metrics.length === 1) {
       const inside = make("div");
       parts.push(inside);
@@ -375,7 +506,7 @@
         parts.push(details);
       });
     }
-    get("behind").replaceChildren(...parts);
+    get("behind").replaceChildren(...parts.filter(Boolean));
     anchor = section.id;
     opened = String(numbersOf.get(section).indexOf(cell));
     address();

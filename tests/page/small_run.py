@@ -126,6 +126,9 @@ def displays() -> RunResults:
                     for name, place in tables.items()
                 ),
                 figures=(shown_display(figure),) if study == "idiolink" else (),
+                main_tables=tuple(tables)[:1],
+                main_measures=("r_precision",) if study == "idiolink" else (),
+                reference_models=("sbert",) if study == "idiolink" else (),
             )
             for study, (paper, tables) in PLACES.items()
         ),
@@ -171,7 +174,7 @@ def claims() -> list[Claim]:
     return load_claims(ROOT / "published/claims.yaml")
 
 
-def make_page(**fields: str) -> Path:
+def make_page(**fields: Any) -> Path:
     """Write the page of the current folder's tables and metric files, and return its path.
 
     `fields` replace fields of `RunResults`.

@@ -1,5 +1,6 @@
 """The results page in a real browser: filters, details, themes, phone, keyboard and print."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -155,7 +156,11 @@ def test_rows_sort_within_their_group_and_reset(small_page: Path, window: Browse
         rows = visible(window, "#table-jam_drift tbody tr")
         assert rows[0].startswith("zero-shot")
         order.append([row.removeprefix("zero-shot ").split()[0] for row in rows])
-    assert order == [["b", "a", "c"], ["a", "b", "c"], ["a", "b", "c"]]
+    # The row that was not run is folded.
+    assert order == [["b", "a"], ["a", "b"], ["a", "b"]]
+    assert visible(window, "#table-jam_drift .fold") == ["1 row not run: show"]
+    window.evaluate("document.querySelector('#table-jam_drift .fold button').click()")
+    assert len(visible(window, "#table-jam_drift tbody tr")) == 3
     # The group keeps its title if only some of its rows are shown.
     window.choose("#search", "b 10.00")
     assert visible(window, "#table-jam_drift tbody tr") == ["zero-shot b 10.00 3"]
@@ -199,11 +204,34 @@ def test_details_of_a_number_link_to_its_files(page: Browser, small_page: Path) 
 def test_errors_only_and_by_pie(page: Browser) -> None:
     press_number(page, "idiots_detection")
     assert visible(page, ".pager output") == ["1 to 2 of 2 sentences"]
-    page.evaluate("document.querySelector('.pager input').click()")
+    page.choose(".pager select", "errors (1)")
     (wrong,) = visible(page, "dialog .sentence")
     assert "Answer: unparseable: no object recording key bbbbbbbbbbbb…" in wrong
-    page.choose(".pager select", "spill the beans")
+    page.choose(".pager label:nth-of-type(2) select", "spill the beans")
     assert visible(page, ".pager output") == ["1 to 1 of 1 sentences"]
+
+
+def test_two_rows_are_compared_by_their_items(window: Browser, small_page: Path) -> None:
+    """SBERT ranks a relevant document first for the idiomatic query, BM25 for the literal one."""
+    text = small_page.read_text(encoding="utf-8")
+    start = text.index('id="table-idiolink_bm25"')
+    row = re.search(r'<tr data-model="bm25">.*?</tr>', text[start:], re.DOTALL)
+    assert row
+    place = text.index('<tr class="not-run" data-model="sbert">')
+    both = small_page.with_name("both.html")
+    both.write_text(text[:place] + row[0] + text[place:], encoding="utf-8")
+    window.open(both)
+    press_number(window, "idiolink_zero_shot")
+    window.choose("#behind select", "bm25")
+    window.wait_for("dialog .pair")
+    options = "[...document.querySelectorAll('.pager select')[0].options].map((each) => each.text)"
+    assert window.evaluate(options) == [
+        "all that differ (2)",
+        "only sbert is right (1)",
+        "only bm25 is right (1)",
+        "both are wrong (0)",
+    ]
+    both.unlink()
 
 
 def test_the_address_restores_the_state(page: Browser) -> None:

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from small_run import make_page, make_run, save_table
 from support import ROOT
@@ -16,6 +17,7 @@ from support import ROOT
 from pieline.core.errors import UserError
 from pieline.reporting.evidence import check_metrics
 from pieline.reporting.numbers import read_numbers
+from pieline.results.numbers import COSTS
 from pieline.results.page.build import _RUNS, _other_runs
 
 METRICS = "results/metrics/idiolink/test/bm25/span/seed-0.json"
@@ -82,12 +84,15 @@ def test_the_first_screen_lists_what_was_run_and_what_the_rest_requires(small_pa
         "0 of 42 printed numbers reproduced.",
         "0 of 397 printed numbers reproduced.",
     ]
-    assert first.count('<div class="bar"') == 3
     # Reasons are listed once per study, with their counts.
     assert 'nobody had time <span class="soft">(430)</span>' in first
     assert "<strong>the key K</strong>: 36 numbers of GPT-4o<" in first
     assert "<strong>the released hard variants of ID10M-JAM (public)</strong>: " in first
-    assert "Next: <code>make verify</code>" in first
+    costs = re.findall(r"<strong>([^<]*)</strong>: (\d+) numbers", first)
+    assert sum(int(times) for _, times in costs[:4]) == 989
+    assert [cost for cost, _ in costs[:4]] == [cost[0].upper() + cost[1:] for cost in COSTS]
+    assert first.index("What you can add, and what it costs") < first.index("study-jam")
+    assert 'id="evidence"' not in first
     assert "jam drift" not in first
 
 
@@ -104,14 +109,64 @@ def test_the_first_screen_lists_reproduced_and_differing_numbers(small_run: Path
     assert "A run on mixed data." in first
     assert "1 of 397 printed numbers reproduced: 1 parameter." in first
     assert "BM25, span mode, R-Precision: 50.00, printed 49.22" in first
-    bar = first[first.index('id="study-idiolink"') :]
-    assert re.findall(r'<span class="([\w-]+)" style="flex-grow: (\d+)">', bar)[:4] == [
-        ("reproduced", "1"),
-        ("not-reproduced", "1"),
-        ("not-comparable", "1"),
-        ("not-run", "394"),
+    legend = first[first.index('id="study-idiolink"') :]
+    assert re.findall(r'<li class="sign [\w-]+">(.*?)</li>', legend)[:4] == [
+        "1 reproduced",
+        "1 not reproduced",
+        "1 not comparable",
+        "394 not run",
     ]
     assert "-- estimate_cost" in first
+
+
+def test_the_page_starts_with_the_reproduced_scores(small_run: Path) -> None:
+    keys = {"model": "sbert", "composition": "full"}
+    run = keys | {"query_mode": "span", "files": [METRICS]}
+    with contextlib.chdir(small_run):
+        save_table(
+            "idiolink_zero_shot",
+            run | {"measure": "r_precision", "ours": 40.884},
+            run | {"measure": "ndcg_at_10", "ours": 58.5},
+        )
+        first = first_screen(make_page(data="released"))
+    evidence = first[first.index('id="evidence"') :].partition("</section>")[0]
+    assert "Reproduced: IdioLink, Table 2" in evidence
+    cells = re.findall(r'<td(?: class="([\w-]+)")?>(?:<button[^>]*>)?([\d.–]+)', evidence)
+    assert cells == [
+        *[("reproduced", "40.88"), ("", "40.88"), ("", "40.88")],
+        *[("not-reproduced", "58.50"), ("", "58.86"), ("", "58.86")],
+    ]
+    assert first.index('id="evidence"') < first.index('id="costs"') < first.index("study-jam")
+
+
+def test_a_run_with_own_models_starts_with_their_scores(small_run: Path) -> None:
+    """The rank is among the printed scores, if one of them was compared in this run."""
+    column = {"composition": "full", "query_mode": "span", "measure": "r_precision"}
+    mine = column | {"better": "high", "model": "mine", "ours": 50.5, "low": 48.0, "high": 53.0}
+    with contextlib.chdir(small_run):
+        sbert = column | {"model": "sbert", "ours": 40.884, "files": [METRICS]}
+        save_table("idiolink_zero_shot", mine, sbert)
+        own = {"others": {"mine": "Mine"}, "labels": {"mine": "Mine", "sbert": "SBERT"}}
+        text = make_page(data="released", **own).read_text(encoding="utf-8")
+        save_table("idiolink_zero_shot", mine, sbert | {"obstacles": ["sample data"]})
+        sample = make_page(**own).read_text(encoding="utf-8")
+    card = re.sub(r"\s+", " ", text[text.index('id="own"') :].partition("</section>")[0])
+    assert text.index('id="own"') < text.index('id="evidence"')
+    assert "span mode, R-Precision" in card
+    assert '<strong>50.50</strong> <span class="soft">[48.00, 53.00]</span>' in card
+    table = pd.read_csv(ROOT / "published/idiolink_table2.csv").query("query_mode == 'span'")
+    printed = table["r_precision_pct"].dropna()
+    better = (printed > 50.5).sum()
+    assert f"<td>{better + 1} of {len(printed) + 1}</td>" in card
+    assert card.count('class="printed-dot"') == len(printed)
+    assert card.count('class="own-dot"') == 1
+    assert '<span class="amount">+9.62</span> SBERT' in card
+    assert "best printed" in card
+    card = sample[sample.index('id="own"') :].partition("</section>")[0]
+    assert '<td>1 of 2 <span class="soft">in this run</span></td>' in card
+    assert "best printed" not in card
+    assert 'data-model="mine"' in text
+    assert 'data-own="mine"' in text
 
 
 def test_a_number_that_does_not_count_is_marked(small_run: Path) -> None:
@@ -174,7 +229,7 @@ def test_a_page_of_own_data_has_no_printed_numbers(small_run: Path) -> None:
     assert "Own data: mine." in first
     assert "The papers print no numbers for this data." in first
     assert "printed" not in first
-    assert "What the rest requires" not in first
+    assert "What you can add" not in first
     assert "absent-" not in page.read_text(encoding="utf-8")
 
 
@@ -183,7 +238,7 @@ def test_tables_have_the_papers_layout(small_page: Path) -> None:
     names = re.findall(r'<table class="paper-table" data-name="(\w+)">', text)
     assert names == ["jam_drift", "idiots_detection", "idiolink_zero_shot", "idiolink_bm25"]
     assert "50.00<small>40.88</small>" in text
-    assert '<tr class="not-run">' in text
+    assert '<tr class="not-run" data-model="sbert">' in text
 
 
 def test_claims_follow_the_tables_by_verdict(small_page: Path) -> None:

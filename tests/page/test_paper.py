@@ -75,6 +75,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     axis.plot([1, 2])
     save_figure(drawn, pdf=figure, png=figure.with_suffix(".png"))
     output = tmp_path / folder / "paper.tex"
+    reproduced = {"printed": 40.88, "released": 40.88}
     write_paper_source(
         output,
         template=ROOT / "templates/paper.tex.jinja",
@@ -90,6 +91,10 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 licence="MIT",
             )
         ],
+        numbers=[
+            our_number(40.884, study="idiolink", kind="score", decimals=2, **reproduced),
+            our_number(None, "not run", study="idiolink", kind="score"),
+        ],
     )
     return output
 
@@ -99,11 +104,14 @@ def test_the_document_is_ordered_by_paper(source: Path) -> None:
     places = [
         text.index(part)
         for part in (
+            "2 printed numbers: 1 reproduced (1 score), 1 not run.",
+            "& 40.88 & 40.88 & 40.88",
             r"\section*{ID10M-JAM}",
             r"\inputtable{jam_statistics.tex}",
             r"\section*{IdioLink}",
             r"\inputtable{idiolink_bm25.tex}",
             r"{figures/idiolink_modes.pdf}",
+            r"\section*{Provenance}",
             r"\input{claims.tex}",
         )
     ]

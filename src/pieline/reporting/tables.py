@@ -241,6 +241,7 @@ def write_table(
         "table": content,
         "footnotes": content.footnotes,
         "shown": shown,
+        "model_of": lambda row: next((each.number.model for each in row.cells if each.number), ""),
     }
     render_latex(Path(templates) / "table.tex.jinja", tex, **values)
     render_html(Path(templates) / "table.html.jinja", html, **values)

@@ -4,6 +4,7 @@ published/tables.yaml defines which printed numbers count, and the kind of each.
 """
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,6 +64,9 @@ _MODES = {
     "instruction_span": "instructions and spans",
 }
 """What a query mode or a training mode embeds."""
+COSTS = ("a laptop and time", "a GPU", "keys", "something that nobody can provide")
+"""Kinds of what a number costs, cheapest first."""
+_NOT_PROVIDED = (UNPUBLISHED, UNKNOWN_WAY, "(not published)", "provider ended the model")
 
 
 class TableNumbers(Frozen):
@@ -215,6 +219,19 @@ def ranked(texts: Iterable[str]) -> Counter[str]:
     """Count texts; the counter lists the most frequent first, and ties alphabetically."""
     found = Counter(texts)
     return Counter(dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))))
+
+
+def cost_of(number: Number) -> str:
+    """Return the kind of the most expensive requirement of a number (see `COSTS`)."""
+
+    def place(need: str) -> int:
+        if any(words in need for words in _NOT_PROVIDED):
+            return 3
+        if re.search(r"\bkeys?\b|GPT-", need):
+            return 2
+        return int("GPU" in need)
+
+    return COSTS[max(map(place, number.needs), default=0)]
 
 
 def first_reason(number: Number) -> str:

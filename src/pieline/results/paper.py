@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ from typing import Any
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, sha256, write_bytes
 from pieline.reporting.latex import render_latex
+from pieline.reporting.numbers import STATES, Number
+from pieline.results.numbers import counted, in_words, summarize
 from pieline.results.provenance import Model
 from pieline.results.run_results import RunResults, Shown
 
 _RUNS = 3
 """Number of pdflatex runs after which longtable columns and references are stable."""
 
+_MOST_REPRODUCED = 24
+"""Maximum number of reproduced scores on the first page."""
 _LONGEST_SECONDS = 300
 _LONGEST_TEXT = 80
 """Maximum number of characters of a text in a message."""
@@ -30,6 +35,7 @@ def write_paper_source(
     template: str | Path,
     results: RunResults,
     models: Sequence[Model],
+    numbers: Sequence[Number],
 ) -> None:
     """Write the LaTeX document, which includes tables and figures by relative paths.
 
@@ -39,8 +45,14 @@ def write_paper_source(
         template: LaTeX template.
         results: What the run shows.
         models: Models of the run, for the provenance section.
+        numbers: Numbers of the run, for the summary on the first page.
     """
     folder = Path(output).parent
+    of_papers = counted(numbers)
+    by_paper = {
+        title: Counter(number.verdict for number in of_papers if number.study == study)
+        for study, title in results.papers().items()
+    }
     render_latex(
         template,
         output,
@@ -50,6 +62,14 @@ def write_paper_source(
             if study.displays
         },
         models=models,
+        summary=f"{summarize(numbers)}.",
+        by_paper={title: counts for title, counts in by_paper.items() if counts},
+        states=STATES,
+        reproduced=[
+            (number, in_words(number, results.labels))
+            for number in of_papers
+            if number.verdict == "reproduced" and number.kind == "score"
+        ][:_MOST_REPRODUCED],
         data=results.data,
         mark=results.mark,
     )

@@ -7,6 +7,7 @@ These files are scripts that call a function, since browsers do not let a local 
 import base64
 import os
 import re
+import shlex
 import shutil
 import zlib
 from collections import Counter
@@ -17,8 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pieline.core.files import canonical_json, read_text, write_text
+from pieline.core.files import canonical_json, read_text, sha256_of, write_text
 from pieline.core.imports import import_object
+from pieline.core.sidecars import load_sidecar, sidecar_of
 from pieline.reporting.evidence import (
     Json,
     Pool,
@@ -26,19 +28,24 @@ from pieline.reporting.evidence import (
 )
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.numbers import STATES, Number, read_numbers
+from pieline.reporting.numbers import COMPARED, STATES, Number, read_numbers
 from pieline.reporting.published import PrintedTable
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.numbers import (
+    COSTS,
     command_of,
+    cost_of,
     counted,
     describe,
     first_reason,
     in_words,
     kinds_of,
+    measure_in_words,
     ranked,
+    run_in_words,
     summarize,
 )
+from pieline.results.page.own_models import own_measures
 from pieline.results.run_results import RunResults, Shown, ShownStudy
 
 _SCALARS = (str, int, float, bool)
@@ -140,6 +147,81 @@ class StudyView:
         return ranked(filter(None, map(first_reason, self.numbers)))
 
 
+@dataclass(frozen=True)
+class ReproducedTable:
+    """Reproduced scores of the table with most of them, and the others that were compared with it.
+
+    Attributes:
+        title: Paper and place of the table.
+        rows: Compared numbers by model and run in words, then by measure.
+        measures: Measures in the table's order.
+        rest: Count of reproduced numbers elsewhere.
+    """
+
+    title: str
+    rows: Mapping[tuple[str, str], Mapping[str, Number]]
+    measures: Sequence[str]
+    rest: int
+
+    @property
+    def has_released(self) -> bool:
+        """Whether the authors' scores are known for some numbers."""
+        return any(one.released is not None for row in self.rows.values() for one in row.values())
+
+
+def _evidence(numbers: Iterable[Number], results: RunResults) -> ReproducedTable | None:
+    """Return the table with most reproduced scores; None if no score was reproduced."""
+    numbers = counted(numbers)
+    reproduced = [number for number in numbers if number.verdict == "reproduced"]
+    tables = Counter(
+        (number.study, number.place) for number in reproduced if number.kind == "score"
+    )
+    if not tables:
+        return None
+    ((study, place), _) = tables.most_common(1)[0]
+    rows: dict[tuple[str, str], dict[str, Number]] = {}
+    for number in numbers:
+        if (number.study, number.place) == (study, place) and number.verdict in COMPARED:
+            label = results.labels.get(number.model, number.model)
+            row = rows.setdefault((label, run_in_words(number)), {})
+            row[measure_in_words(number)] = number
+    of_table = sum(one.verdict == "reproduced" for row in rows.values() for one in row.values())
+    return ReproducedTable(
+        title=f"{results.papers()[study]}, {place}",
+        rows=rows,
+        measures=list(dict.fromkeys(measure for row in rows.values() for measure in row)),
+        rest=len(reproduced) - of_table,
+    )
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure on the page.
+
+    Attributes:
+        study: Study of the figure.
+        shown: Declaration of the figure.
+        command: Command that makes it.
+        digest: SHA-256 of the list of its inputs' digests; empty without a sidecar.
+    """
+
+    study: ShownStudy
+    shown: Shown
+    command: str
+    digest: str
+
+
+def _figure_view(study: ShownStudy, shown: Shown, options: Sequence[str]) -> FigureView:
+    path = shown.files["png"]
+    made_from = dict(load_sidecar(path).made_from) if Path(sidecar_of(path)).exists() else {}
+    return FigureView(
+        study,
+        shown,
+        shlex.join(["snakemake", "--cores", "all", *options, "--", shown.files["pdf"]]),
+        sha256_of(canonical_json(made_from).encode()) if made_from else "",
+    )
+
+
 def _differing(numbers: Iterable[Number]) -> list[Number]:
     return [number for number in numbers if number.verdict == "not reproduced"]
 
@@ -189,6 +271,8 @@ def write_page(
     printed = catalogue if of_papers else {}
     studies = [_study_view(study, results, numbers, printed, absent) for study in results.studies]
     tables = [table for study in studies for table in study.tables if table.shown]
+    scored = {study.paper: own_measures(study, results, numbers) for study in results.studies}
+    beside = read_numbers(other) if other else []
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.files}
     _write_items(Path(items), study_of, depth, results.options)
     folder = Path(path).parent
@@ -201,7 +285,11 @@ def write_page(
         origins=sorted({number.origin for number in numbers} - {""}),
         other_runs=_other_runs(Path(template).parents[1], Path(path)),
         other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
-        scores=_scores_by_paper(counted(read_numbers(other))) if other else {},
+        scores=_scores_by_paper(counted(beside)),
+        own={study: measures for study, measures in scored.items() if measures},
+        evidence=_evidence(numbers, results) or _evidence(beside, results),
+        is_own_evidence=_evidence(numbers, results) is not None,
+        costs=_costs(of_papers),
         describe=describe,
         kinds_of=kinds_of,
         states=STATES,
@@ -213,7 +301,12 @@ def write_page(
         in_words=lambda number: in_words(number, results.labels),
         labels=[model.label for model in models],
         table_names={view.shown.name for view in tables if view.shown},
-        figures=[(study, shown) for study in results.studies for shown in study.figures],
+        figures=[
+            _figure_view(study, shown, results.options)
+            for study in results.studies
+            for shown in study.figures
+        ],
+        own_names=sorted(results.others),
         places={path: number for number, path in enumerate(sorted(study_of))},
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
@@ -273,6 +366,12 @@ def _needs(numbers: Sequence[Number], labels: Mapping[str, str]) -> list[Need]:
         )
         for need, times in counts.items()
     ]
+
+
+def _costs(numbers: Iterable[Number]) -> dict[str, int]:
+    """Return the counts of the numbers that were not compared by what they cost (see `COSTS`)."""
+    counts = Counter(cost_of(number) for number in numbers if number.verdict not in COMPARED)
+    return {cost: counts[cost] for cost in COSTS if counts[cost]}
 
 
 def _study_view(
