@@ -16,6 +16,7 @@ from support import ROOT
 from table_files import content_of, shown_number, table_rows, with_printed
 
 from pieline.core.conditions import Conditions, Evidence, RunIdentity
+from pieline.core.errors import pluralize
 from pieline.core.files import write_json
 from pieline.llm.settings import LLMSettings
 from pieline.models.registry import load_registry
@@ -612,10 +613,12 @@ def test_figure_3_counts_models_in_one_run_each(
     use_style(ROOT / "templates/pieline.mplstyle")
     made_from = display_inputs(CONFUSING, tmp_path).model_copy(update={"options": {"form": form}})
     figure = figure_of("confused_models", made_from)
-    (axis,) = figure.axes
-    assert [bar.get_height() for bar in axis.patches] == bars
-    assert axis.get_xlabel() == "confused models"
-    assert ("printed: 118" in axis.get_title()) == (form == "paper")
+    assert not figure.axes, "two bars are a line of text"
+    line = figure.get_suptitle()
+    words = (f"{bar} confuse {pluralize(n, 'model')}" for n, bar in enumerate(bars, start=1))
+    assert line.endswith(f": {', '.join(words)}")
+    assert line.startswith(f"English: {sum(bars)} variants")
+    assert ("printed: 118" in line) == (form == "paper")
     note = figure.get_supxlabel().replace("\n", " ")
     listed = ", ".join(f"{label} (English)" for label in uncounted)
     assert (f"so not counted: {listed}." if listed else "of its seeds.") in note
@@ -628,6 +631,23 @@ def test_figure_3_counts_models_in_one_run_each(
     assert all(reason in row["reason"] for reason in reasons)
     # Medians do not depend on what Figure 3 counts.
     assert not any(reason in rows["median_drift_english"]["reason"] for reason in reasons)
+
+
+def test_figure_3_has_bars_for_three_numbers_of_models(tmp_path: Path) -> None:
+    """A language without a confused variant has no empty panel."""
+    use_style(ROOT / "templates/pieline.mplstyle")
+    names = ("gpt-4o", "gpt-4o-mini", "claude-4-sonnet")
+    runs = [
+        metrics(shifted(0, 3 - place), model=name, setting=FEW_SHOT)
+        for place, name in enumerate(names)
+    ]
+    runs.append(metrics(right_originals(137), language="german", setting=FEW_SHOT))
+    made_from = display_inputs(runs, tmp_path).model_copy(update={"options": {"form": "paper"}})
+    figure = figure_of("confused_models", made_from)
+    (axis,) = figure.axes
+    assert [bar.get_height() for bar in axis.patches] == [1, 1, 1]
+    assert axis.get_title().startswith("English: 3 variants")
+    assert "German: 0 variants" in figure.get_supxlabel().replace("\n", " ")
 
 
 def by_name(rows: list[dict[str, str]]) -> dict[str, dict[str, str]]:

@@ -9,6 +9,7 @@ from itertools import chain, product
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
+from pieline.core.errors import pluralize
 from pieline.core.records import load_records
 from pieline.languages.registry import get_language, language_names
 from pieline.reporting.displays import Figure
@@ -125,15 +126,20 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     shown = {key.setting for key in runs}.union(of_paper)
     settings = [name for name in GROUPS if name in shown]
     languages = languages_of({**printed, **runs}) or inputs.options["languages"]
-    figure, axes = _panels(len(settings) * len(languages), height=1.4)
-    drawn, unmeasured = {}, []
-    for axis, (setting, language) in zip(axes, product(settings, languages), strict=True):
+    shown_marks: dict[tuple[str, str], list[_Mark]] = {}
+    unmeasured = []
+    for setting, language in product(settings, languages):
         beside = reasoning if setting in of_paper else ()
         theirs, own = (list(panel(of, setting, beside).values()) for of in (printed, ours))
-        axis.set_title(f"{get_language(language).label}\n{title_of(setting)}", fontsize=SMALLEST)
-        drawn[axis] = [item for item in [*theirs, *own] if item.key.language == language]
+        of_panel = [item for item in [*theirs, *own] if item.key.language == language]
+        if of_panel:
+            shown_marks[setting, language] = of_panel
         if not any(item.key.language == language for item in own):
             unmeasured.append(f"{get_language(language).label} {title_of(setting)}")
+    figure, axes = _panels(len(shown_marks) or 1, height=1.4)
+    drawn = dict(zip(axes, shown_marks.values(), strict=False))
+    for axis, (setting, language) in zip(axes, shown_marks, strict=False):
+        axis.set_title(f"{get_language(language).label}\n{title_of(setting)}", fontsize=SMALLEST)
     for axis in axes[::2]:
         axis.set_ylabel("accuracy (%)")
     _label_below(axes, "negative drift (%)")
@@ -141,7 +147,7 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     notes = ["Accuracy: on the originals. Larger markers: more parameters."]
     if runs and unmeasured:
         notes.append(f"Without a measured drift: {', '.join(unmeasured)}.")
-    return _finish(figure, runs, drawn, shapes, [*notes, *_notes(runs, inputs)])
+    return _finish(figure, runs, drawn, shapes, [*notes, *_notes(runs, inputs)], data=inputs.data)
 
 
 ACCURACY_VS_DRIFT = Figure(
@@ -171,46 +177,38 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
     """Draw Figure 3: a histogram of hard variants by how many models they confuse.
 
     Variants that confuse no model are omitted, as in the paper, which prints only the total
-    of its bars. `counted_runs` selects the runs.
+    of its bars. `counted_runs` selects the runs. Up to two bars are a line of text instead.
     """
-    from matplotlib.ticker import MaxNLocator
-
     metrics = load_records(inputs.metrics, JamMetrics)
     released = inputs.options["form"] == "released"
     every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(inputs)
     reasoning = {name for name, model in models.items() if model.reasoning}
     runs = counted_runs(every, () if released else reasoning)
     printed = inputs.printed("text_numbers", "id")
-    figure, axes = _panels(len(languages) or 1, height=1.7, shared=True)
-    most = 1
-    for axis, language in zip(axes, languages, strict=False):
+    bars: dict[str, list[int]] = {}
+    titles = {}
+    for language in languages:
         confused = confused_runs(runs, language)
         counts = Counter(confused.values())
-        heights = [counts[number] for number in range(1, max(counts, default=0) + 1)]
-        axis.bar(range(1, len(heights) + 1), heights, color=_color(language), width=0.8)
-        for number, height in enumerate(heights, start=1):
-            axis.text(number, height, str(height), ha="center", va="bottom", fontsize=6)
-        title = f"{get_language(language).label}: {sum(heights) if confused else '–'} variants"
+        del counts[0]
+        bars[language] = [counts[number] for number in range(1, max(counts, default=0) + 1)]
+        titles[language] = (
+            f"{get_language(language).label}: {sum(bars[language]) if confused else '–'} variants"
+        )
         row = printed.get((f"jam.confusing_variants_{language}",))
         if row and not released:
-            title += f"\n(printed: {row['value']:g})"
-        axis.set_title(title, fontsize=6.5)
-        most = max(most, len(heights))
-        axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
-        if not heights:
-            text = "no variant" if confused else "no run is counted"
-            axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
-        axis.grid(axis="x", visible=False)
-    for axis in axes[::2]:
-        axis.set_ylabel("hard variants")
-    _label_below(axes, "confused models")
-    axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
-    axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 6))
+            titles[language] += f"\n(printed: {row['value']:g})"
+    if sum(map(len, bars.values())) > _MOST_IN_WORDS:
+        figure = _histograms({name: each for name, each in bars.items() if each}, titles)
+        without = [titles[name].replace("\n", " ") for name, each in bars.items() if not each]
+    else:
+        figure, without = _in_words(bars, titles), []
     others = "" if released else "; reasoning models zero-shot"
     remarks = [f"{title_of(COUNTED_SETTING)}, seed {COUNTED_SEED}{others}."]
     if uncounted := not_counted(every, runs, inputs):
         listed = (f"{label} ({get_language(language).label})" for language, label in uncounted)
         remarks.append(f"Without such a run, so not counted: {', '.join(listed)}.")
+    remarks += [f"{each}." for each in without]
     _note(figure, every, [*remarks, *_unreadable(every, models), *_notes(runs, inputs)])
     return figure
 
@@ -223,6 +221,48 @@ CONFUSED_MODELS = Figure(
     with_panel,
     printed=("text_numbers",),
 )
+
+
+_MOST_IN_WORDS = 2
+"""Largest number of bars that a line of text replaces."""
+
+
+def _histograms(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> Drawing:
+    """Draw a panel of bars per language; their places are numbers of models."""
+    from matplotlib.ticker import MaxNLocator
+
+    figure, axes = _panels(len(bars), height=1.7, shared=True)
+    for axis, (language, heights) in zip(axes, bars.items(), strict=True):
+        axis.bar(range(1, len(heights) + 1), heights, color=_color(language), width=0.8)
+        for number, height in enumerate(heights, start=1):
+            axis.text(number, height, str(height), ha="center", va="bottom", fontsize=6)
+        axis.set_title(titles[language], fontsize=6.5)
+        axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+        axis.grid(axis="x", visible=False)
+    for axis in axes[::2]:
+        axis.set_ylabel("hard variants")
+    _label_below(axes, "confused models")
+    most = max(map(len, bars.values()))
+    axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
+    axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 6))
+    return figure
+
+
+def _in_words(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> Drawing:
+    """Return a figure that states a few bars as a line of text per language."""
+    import matplotlib.pyplot as plt
+
+    lines = []
+    for language, heights in bars.items():
+        parts = (
+            f"{height} confuse {pluralize(number, 'model')}"
+            for number, height in enumerate(heights, start=1)
+        )
+        title = titles[language].replace("\n", " ")
+        lines.append(f"{title}{': ' if heights else ''}{', '.join(parts)}")
+    figure = plt.figure(figsize=(COLUMN_WIDTH, 0.12 * (len(lines) + 1)), layout="constrained")
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=7)
+    return figure
 
 
 def _unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> list[str]:
@@ -268,17 +308,17 @@ def all_vs_mixed(inputs: DisplayInputs) -> Drawing:
             for part in ("all_confused", "none_confused", "mixed")
         )
         add(key, *counts, is_printed=False)
-    languages = languages_of({**printed, **runs}) or inputs.options["languages"]
-    figure, axes = _panels(len(languages), height=1.9)
+    languages = languages_of(mark.key for mark in marks)
+    figure, axes = _panels(len(languages) or 1, height=1.9)
     drawn = {}
-    for axis, language in zip(axes, languages, strict=True):
+    for axis, language in zip(axes, languages, strict=False):
         axis.set_title(get_language(language).label)
         drawn[axis] = [item for item in marks if item.key.language == language]
     for axis in axes[::2]:
         axis.set_ylabel("all confused (AC), % of originals")
     _label_below(axes, "mixed (MX), % of originals")
     shapes = {MARKERS[group]: GROUPS[group] for group in MARKERS}
-    return _finish(figure, runs, drawn, shapes, _notes(runs, inputs))
+    return _finish(figure, runs, drawn, shapes, _notes(runs, inputs), data=inputs.data)
 
 
 ALL_VS_MIXED = Figure(
@@ -447,6 +487,8 @@ def _finish(
     drawn: Mapping[Axes, Sequence[_Mark]],
     shapes: Mapping[str, str],
     notes: Sequence[str],
+    *,
+    data: str,
 ) -> Drawing:
     """Draw the runs of all panels, the legend and the notes, which number the models.
 
@@ -456,6 +498,7 @@ def _finish(
         drawn: Runs to draw by panel.
         shapes: Meanings of the marker shapes.
         notes: Notes to print below the figure.
+        data: Source of our data.
     """
     import matplotlib as mpl
     from matplotlib.lines import Line2D
@@ -479,7 +522,8 @@ def _finish(
         handles += [
             mpl.patches.Patch(facecolor=face, edgecolor="#555555") for face in ("#555555", "none")
         ]
-        names += ["filled: ours", "hollow: printed"]
+        ours = "ours, on the sample data" if data == "sample" else "ours"
+        names += [f"filled: {ours}", "hollow: printed"]
     figure.set_figheight(figure.get_figheight() + 0.15 * (1 + len(names) // 2))
     figure.legend(handles, names, loc="outside upper center", ncols=2)
     by_print = sorted(marks, key=lambda mark: not mark.printed)
