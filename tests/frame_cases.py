@@ -25,9 +25,11 @@ def given_rows(inputs: DisplayInputs) -> pd.DataFrame:
     numbers = OurNumbers(inputs.study)
     for row in inputs.options["rows"]:
         decimals = row.get("decimals", 2)
-        measure = Measure[float](row["measure"], lambda value: value, decimals=decimals)
+        measure = Measure[float](
+            row["measure"], lambda value: value, decimals=decimals, better=row.get("better", "")
+        )
         keys = {name: row[name] for name in KEYS if name in row and name != "measure"}
-        others = {*KEYS, "ours", "decimals"}
+        others = {*KEYS, "ours", "decimals", "better"}
         columns = {name: value for name, value in row.items() if name not in others}
         numbers.add(keys, [measure], row["ours"], **columns)
     return numbers.frame()
