@@ -60,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_model(commands)
     _add_score(commands)
+    _add_tables(commands)
     _add_recordings(commands)
     _add_runs(commands)
     _add_ask(commands)
@@ -226,6 +227,27 @@ def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
         yield name
 
 
+def _add_tables(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    about = "List the tables and figures: file, place in the paper, requirements."
+    tables = commands.add_parser("tables", help=about, description=about)
+    tables.set_defaults(run=_tables)
+    _add_configfile(tables)
+
+
+def _tables(options: argparse.Namespace) -> None:
+    from pieline.config import layered, load_config, load_studies
+    from pieline.models.registry import load_registry
+    from pieline.results.run_report import RunReport
+
+    registry = load_registry(_models_file())
+    settings = _settings(Path(), options.configfile)
+    config = load_config(layered(settings, Path("config", "sample.yaml")))
+    lines = RunReport(load_studies(config, registry, Path()), config).list_displays()
+    widths = [max(len(line[column]) for line in lines) for column in range(2)]
+    for file, place, needs in lines:
+        print(f"{file:{widths[0]}}  {place:{widths[1]}}  {needs}".rstrip())
+
+
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = "Share finished runs with machines without a GPU or API key: export, verify."
     runs = commands.add_parser("runs", help=about, description=about)
@@ -324,7 +346,7 @@ def _add_configfile(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="takes precedence over config.yaml (only section llm is used); can be repeated",
+        help="takes precedence over config.yaml; can be repeated",
     )
 
 

@@ -43,6 +43,48 @@ def report_of(*names: str, **settings: Any) -> RunReport:
     return RunReport(load_studies(config, REGISTRY, ROOT), config)
 
 
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["idiolink_zero_shot"], "or figure; write paper_tables/idiolink_zero_shot.tex"),
+        (["idiolink_domains"], "or figure; write paper_tables/figures/idiolink_domains.png"),
+        (["paper_tables/jam_drift.txt.tex"], "did you mean 'paper_tables/jam_drift.tex'?"),
+        (["paper_tables/zzzzz.tex"], "paper_tables/zzzzz.tex: no file of a table or figure; pie"),
+        (["paper_tables/figures/zzzzz.png"], "pieline tables lists them"),
+        (["-R", "idiolink_significance"], ""),
+        (["paper_tables/numbers.csv", "paper_tables/paper.pdf", "all"], ""),
+        (["--report", "paper_tables/mine.html", "paper_tables/idiolink_zero_shot.csv"], ""),
+    ],
+)
+def test_targets_that_are_no_tables_are_answered_with_the_right_one(
+    words: list[str], problem: str
+) -> None:
+    report = report_of("jam", "idiolink")
+    if not problem:
+        report.check_targets(["snakemake", *words])
+        return
+    with pytest.raises(UserError, match=re.escape(problem)):
+        report.check_targets(["snakemake", *words])
+
+
+def test_the_list_of_tables_states_place_and_requirements() -> None:
+    lines = {file: rest for file, *rest in report_of("idiolink").list_displays()}
+    assert lines["paper_tables/idiolink_zero_shot.tex"][0] == "Table 2"
+    assert lines["paper_tables/idiolink_hyperparameters.tex"] == [
+        "Table 3",
+        "a configuration that fine-tunes",
+    ]
+    place, needs = lines["paper_tables/jam_drift.tex"]
+    assert (place, needs.split("; ")) == (
+        "Table 3",
+        [
+            "the configuration does not name ID10M-JAM",
+            "the released hard variants of ID10M-JAM (public)",
+        ],
+    )
+    assert "paper_tables/figures/jam_flow.png" in lines
+
+
 def test_displays_are_of_the_selected_studies_in_their_order() -> None:
     results = report_of("idiots", "jam").results
     assert list(results.papers()) == ["idiots", "jam", "idiolink"]

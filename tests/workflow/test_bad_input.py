@@ -78,6 +78,7 @@ def test_target_taken_for_a_configuration_file(project: Path) -> None:
     [
         ("idiolink_zeroshot.tex", "no file of a table or figure; did you mean 'paper_tables/idio"),
         ("figures/jam_drft.png", "no file of a table or figure; did you mean 'paper_tables/fig"),
+        ("nonsense.tex", "no file of a table or figure; pieline tables lists them"),
         ("idiolink_bm25.tex", "not in this configuration; see docs/configuration.md"),
     ],
 )

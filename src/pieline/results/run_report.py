@@ -7,6 +7,7 @@ this module.
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from pieline.config import Config
 from pieline.core.conditions import digest_of
-from pieline.core.errors import UserError, nearest, pluralize
+from pieline.core.errors import UserError, pluralize
 from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
 from pieline.project import own_data_name, raw_name
 from pieline.reporting.displays import Display, Table
@@ -28,7 +29,13 @@ from pieline.results.run_models import needs, other_models, shown_labels, used_m
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.results.scores import describe_scores
 from pieline.reuse import notes
-from pieline.study import Items, Study
+from pieline.study import NOT_CONFIGURED, Items, Study
+
+_ENDINGS = (".csv", ".html", ".pdf", ".png", ".tex")
+"""Extensions of the files of tables and figures."""
+_RULE_OPTIONS = {"--forcerun", "-R", "--until", "-U", "--omit-from", "-O", "--allowed-rules"}
+_OF_ALL_STUDIES = ("claims", "comparison", "numbers", "paper")
+"""Names of the files in paper_tables/ that cover all studies."""
 
 
 class RunReport:
@@ -149,19 +156,52 @@ class RunReport:
         }
 
     def check_targets(self, targets: Iterable[str]) -> None:
-        """Raise a `UserError` if a target is a table or figure that this configuration lacks."""
-        shown = chain.from_iterable(study.shown for study in self.all_studies.values())
+        """Raise a `UserError` if a target is no file of a table or figure of this configuration.
+
+        The hint names the file that is meant, also for the bare name of a table or figure.
+        """
+        shown = [each for study in self.all_studies.values() for each in study.shown]
+        first = {each.name: next(reversed(each.files.values())) for each in shown}
         files = {path for each in shown for path in shown_display(each).files.values()}
-        tables = [target for target in targets if target.startswith("paper_tables/")]
-        for target in tables:
-            if target in files:
+        words = list(targets)
+        for target in words:
+            # An option such as --forcerun may name a rule with the name of a table.
+            path, is_bare = Path(target), target in first and not _RULE_OPTIONS & {*words}
+            # Snakemake's report may have any name.
+            is_report = path.parent == Path("paper_tables") and path.suffix == ".html"
+            is_display = path.parts[:1] == ("paper_tables",) and path.suffix in _ENDINGS
+            is_display = is_display and not is_report
+            if not (is_bare or is_display) or target in files or path.stem in _OF_ALL_STUDIES:
                 continue
-            name = Path(target).stem
-            if reason := self.absent().get(name):
+            problem = "no file of a table or figure"
+            same = {Path(file).stem: file for file in files if Path(file).suffix == path.suffix}
+            near = [same[name] for name in get_close_matches(path.stem, same, n=1)]
+            if is_bare:
+                raise UserError(problem, where=target, hint=f"write {first[target]}")
+            if reason := self.absent().get(path.stem):
                 raise UserError(reason, where=target, hint="see docs/configuration.md")
-            if name.partition("_")[0] in self.all_studies:
-                problem = "no file of a table or figure"
-                raise UserError(problem, where=target, hint=nearest(target, files))
+            hint = f"did you mean {near[0]!r}?" if near else "pieline tables lists them"
+            raise UserError(problem, where=target, hint=hint)
+
+    def list_displays(self) -> list[tuple[str, str, str]]:
+        """Return file, place in the paper, and requirements of every table and figure."""
+        catalogue = load_catalogue(self.project.here("published/tables.yaml"))
+        absent = self.absent()
+        lines = []
+        for study in self.all_studies.values():
+            made = study.shown if study in self.studies else {}
+            for display in study.displays:
+                needs = [
+                    need
+                    for printed in display.printed
+                    if printed in catalogue
+                    for need in catalogue[printed].needs.get(display.name, ())
+                ]
+                if display not in made:
+                    needs.insert(0, absent.get(display.name) or NOT_CONFIGURED)
+                file = next(reversed(display.files.values()))
+                lines.append((file, display.place, "; ".join(dict.fromkeys(needs))))
+        return lines
 
     def _with_numbers(self) -> list[Table]:
         return [table for study in self.studies for table in study.tables() if table.numbers]
