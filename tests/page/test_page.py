@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from small_run import make_page, make_run, save_table
 from support import ROOT
@@ -139,6 +140,7 @@ def test_the_page_starts_with_the_reproduced_scores(small_run: Path) -> None:
 
 
 def test_a_run_with_own_models_starts_with_their_scores(small_run: Path) -> None:
+    """The rank is among the printed scores, if one of them was compared in this run."""
     column = {"composition": "full", "query_mode": "span", "measure": "r_precision"}
     mine = column | {"better": "high", "model": "mine", "ours": 50.5}
     with contextlib.chdir(small_run):
@@ -146,10 +148,26 @@ def test_a_run_with_own_models_starts_with_their_scores(small_run: Path) -> None
         save_table("idiolink_zero_shot", mine, sbert)
         own = {"others": {"mine": "Mine"}, "labels": {"mine": "Mine", "sbert": "SBERT"}}
         text = make_page(data="released", **own).read_text(encoding="utf-8")
+        save_table("idiolink_zero_shot", mine, sbert | {"obstacles": ["sample data"]})
+        sample = make_page(**own).read_text(encoding="utf-8")
     card = re.sub(r"\s+", " ", text[text.index('id="own"') :].partition("</section>")[0])
     assert text.index('id="own"') < text.index('id="evidence"')
     assert "span mode, R-Precision" in card
     assert "<strong>50.50</strong>" in card
+    table = pd.read_csv(ROOT / "published/idiolink_table2.csv").query("query_mode == 'span'")
+    printed = table["r_precision_pct"].dropna()
+    better = (printed > 50.5).sum()
+    # BM25 is printed in another table.
+    assert f"<td>{better + 1} of {len(printed) + 2}</td>" in card
+    assert card.count('class="printed-dot"') == len(printed) + 1
+    assert card.count('class="own-dot"') == 1
+    assert '<span class="amount">+9.62</span> SBERT' in card
+    assert "best printed" in card
+    card = sample[sample.index('id="own"') :].partition("</section>")[0]
+    assert '<td>1 of 3 <span class="soft">in this run</span></td>' in card
+    assert "best printed" not in card
+    assert 'data-model="mine"' in text
+    assert 'data-own="mine"' in text
 
 
 def test_a_number_that_does_not_count_is_marked(small_run: Path) -> None:
