@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pieline.core.jobs import job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
-from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
+from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.bm25 import tune
 from pieline.studies.idiolink.records import Bm25Parameters, Tuning
 

@@ -9,7 +9,7 @@ from pieline.core.sidecars import write_digest_list
 from pieline.models.embedder import EmbedderEntry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
-from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
+from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import (
     use_deterministic_kernels,
 )

@@ -27,7 +27,7 @@ from pieline.studies.idiolink.datasets.tuples import (
     read_released_tuples,
     sample_tuples,
 )
-from pieline.studies.idiolink.metrics.ranking import ndcg_at_10
+from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import TokenizedTexts, embed_queries
 from pieline.studies.idiolink.predictions.encoders import (
     load_encoder,

@@ -24,12 +24,13 @@ from pieline.core.records import iterate_jsonl, load_jsonl, save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels, subject_qrels
-from pieline.studies.idiolink.metrics.ranking import QueryScores, Scores, ndcg_at_10, score_queries
+from pieline.studies.idiolink.metrics.ranking import QueryScores, score_queries
 from pieline.studies.idiolink.metrics.scores import (
     IdiolinkMetrics,
     idiolink_metrics,
     save_query_scores,
 )
+from pieline.studies.idiolink.metrics.validation import Scores, ndcg_at_10
 from pieline.studies.idiolink.predictions import rankings
 from pieline.studies.idiolink.predictions.bm25 import Bm25Index, build_index, search, tokenize, tune
 from pieline.studies.idiolink.predictions.embedding import embed_documents, embed_queries, span_mask

@@ -21,7 +21,8 @@ from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.languages.english import LANGUAGE
 from pieline.languages.spelling import normalize
-from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores, Scores
+from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores
+from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.records import Document, PieText, Query
 
 MEASURES = ("jaccard", "recall", "jaccard_without_span", "recall_without_span")

@@ -17,11 +17,11 @@ from pieline.studies.idiolink.metrics.ranking import (
     UNKNOWN,
     QueryScores,
     RankingScores,
-    Scores,
     first_relevant,
     mean_scores,
     score_queries,
 )
+from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.predictions.rankings import in_order
 from pieline.studies.idiolink.records import Meaning, Tuning
 
