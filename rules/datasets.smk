@@ -15,7 +15,7 @@ rule idiolink_dataset:
         "../envs/core.yaml"
     params:
         *modules("idiolink_dataset"),
-        limit=by_wildcards(idiolink_files.limit_of_queries),
+        limit=lambda wildcards: idiolink_files.limit_of_queries(IDIOLINK, wildcards.split),
     script:
         "../scripts/idiolink_dataset.py"
 
