@@ -5,8 +5,8 @@
 prints, for each task, seconds, CPU seconds and peak memory (of the largest process and of all
 processes, in 10**6 bytes), with their ratios to the baseline; `--keep` saves the results as the new
 baseline. Run it on a quiet machine, in the project's environment. `default_run`, `no_op` and `plan`
-use that environment on a copy of the project; `environment` creates its own. `table`, `items` and
-`page` each measure one process on synthetic data: ten times the papers' sentences, queries and
+use that environment on a copy of the project; `environment` creates its own. `table` and `items`
+each measure one process on synthetic data: ten times the papers' sentences, queries and
 documents.
 """
 
@@ -130,104 +130,9 @@ def items() -> None:
     write_items(JamItem, JamItem.of(jam_inputs()), parquet="jam.parquet", csv="jam.csv.gz")
 
 
-def make_page() -> None:
-    """Save ID10M-JAM's table, and two runs of IdioLink with ten times its documents and queries."""
-    from pieline.core.files import canonical_json, digests, write_json, write_text
-    from pieline.studies.idiolink.predictions.rankings import write_run
-
-    make_jam()
-    table()
-    text = {"span": "broke the ice", "subject": "Sport", "is_gold": True}
-    sentence = "The coach told a joke that broke the ice before the match, and all were glad of it."
-    files = {}
-    for name, number in (("documents", 75_000), ("queries", 15_000)):
-        files[name] = f"results/datasets/idiolink/{name}.jsonl"
-        usages = ("literal", "idiomatic")
-        rows = (
-            {
-                "id": f"{name}-{place}",
-                "pie": f"pie {place // 2 % 107}",
-                "usage": usages[place % 2],
-                "sentence": sentence,
-                **text,
-            }
-            for place in range(number)
-        )
-        write_text(files[name], "".join(f"{canonical_json(row)}\n" for row in rows))
-    # Metric files name the meanings; the page reads the texts next to them.
-    meanings = "results/datasets/idiolink/meanings.jsonl"
-    write_text(meanings, "")
-    for model in MODELS[:2]:
-        run = f"results/predictions/idiolink/{model}.run.gz"
-        best = (
-            {f"documents-{(q + 7 * rank) % 75_000}": 1 - rank / 100 for rank in range(100)}
-            for q in range(15_000)
-        )
-        write_run(run, {f"queries-{q}": ranking for q, ranking in enumerate(best)}, tag=model)
-        inputs = digests([run, meanings])
-        write_json(f"results/metrics/idiolink/{model}.json", {"computed_from": inputs})
-
-
-def page() -> None:
-    """Write the results page of both studies."""
-    from pieline.reporting.displays import Table
-    from pieline.reporting.printed import compare
-    from pieline.reporting.tables import Cell, Group, Head, Number, Row, TableContent, write_table
-    from pieline.results.cells import read_cells
-    from pieline.results.page.build import write_page
-    from pieline.results.run_results import RunResults, ShownStudy, shown_display
-    from pieline.studies.jam.tables.results import drift_table
-
-    rows = tuple(
-        Row(
-            (model,),
-            (
-                Cell(
-                    Number(
-                        {"model": model},
-                        compare(50.0, None, obstacles=[]),
-                        (f"results/metrics/idiolink/{model}.json",),
-                    )
-                ),
-            ),
-        )
-        for model in MODELS[:2]
-    )
-    content = TableContent(
-        heads=((Head("Model"), Head("Score")),), groups=(Group(rows),), caption="Two runs."
-    )
-    tables = {
-        name: Table(name, "Table 1", "", drift_table, print) for name in ("jam_drift", "idiolink")
-    }
-    templates = ROOT / "templates"
-    write_table("idiolink", content, templates=templates, **tables["idiolink"].files)
-    write_page(
-        "paper_tables/index.html",
-        template=ROOT / "templates" / "page.html.jinja",
-        results=RunResults(
-            studies=tuple(
-                ShownStudy(
-                    name=study,
-                    paper=study,
-                    items=f"pieline.studies.{study}.items:{study.title()}Item",
-                    tables=(shown_display(table),),
-                )
-                for study, table in zip(("jam", "idiolink"), tables.values(), strict=True)
-            ),
-            cells=tuple(read_cells(each.files["csv"] for each in tables.values())),
-        ),
-        catalogue={},
-        absent={},
-        models=[],
-        depth=10,
-        items="paper_tables/items",
-    )
-
-
 PROCESSES: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
     "table": (make_jam, table),
     "items": (make_jam, items),
-    "page": (make_page, page),
 }
 """For each task, the function that creates its data and the function that is measured."""
 
