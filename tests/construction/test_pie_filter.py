@@ -170,7 +170,7 @@ def sample_filter(semantics: Semantics) -> dict[str, PieVerdict]:
     sample = ROOT / "data/sample/magpie"
     options = FilterOptions(
         semantics=semantics,
-        thresholds=FilterThresholds(min_occurrences=8),
+        min_occurrences=8,
     )
     verdicts, pairs, report = filter_magpie(
         sample / "MAGPIE_sample.jsonl",
