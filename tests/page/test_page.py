@@ -65,7 +65,7 @@ def test_every_link_has_a_target(small_page: Path) -> None:
     assert others < links
     makers = {(small_page.parent / link).resolve() for link in links if link.endswith(".py")}
     folder = ROOT / "src/pieline/studies/idiolink"
-    assert makers == {folder / "figures/modes.py", folder / "tables/zero_shot.py"}
+    assert makers == {folder / "figures.py", folder / "tables/zero_shot.py"}
 
 
 def first_screen(page: Path) -> str:

@@ -22,9 +22,16 @@ def used_models(studies: Studies, registry: Registry) -> list[Model]:
 
 
 def other_models(studies: Studies, registry: Registry) -> dict[str, str]:
-    """Return the labels of the used models of which the papers print no row, by name."""
-    models = used_models(studies, registry)
-    return {one.name: one.label for one in models if not registry[one.name].published_as}
+    """Return the labels of the used models of which the papers print no row, by name.
+
+    Reference models, with which such models are compared, are not among them.
+    """
+    references = {name for study in studies for name in study.reference_models}
+    return {
+        one.name: one.label
+        for one in used_models(studies, registry)
+        if not registry[one.name].published_as and one.name not in references
+    }
 
 
 def model_records(studies: Studies, registry: Registry) -> str:

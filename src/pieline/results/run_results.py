@@ -61,7 +61,7 @@ class RunResults(Frozen):
 
     Attributes:
         studies: All studies, the configured ones first.
-        others: Labels of the run's models of which the papers print no row, by name.
+        others: Labels of the user's own models, by name (see `run_models.other_models`).
         labels: Labels of the papers' and the run's models, by name.
         mark: Notice on every display if the run uses the user's own data, else empty.
         data: Data source: `sample`, `released` or `own`.

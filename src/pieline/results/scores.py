@@ -49,8 +49,7 @@ def describe_scores(results: RunResults, numbers: Sequence[Number], width: int) 
         rows = _rows(results, study, numbers)
         if not any(number.shown for row in rows.values() for number in row.numbers.values()):
             continue
-        own = (name for name in results.others if name not in study.reference_models)
-        first = (*own, *study.reference_models)
+        first = (*results.others, *study.reference_models)
         text = _table(results, study, rows, study.main_measures, first)
         if max(map(len, text.splitlines())) > width:
             tables = [_table(results, study, rows, [name], first) for name in study.main_measures]

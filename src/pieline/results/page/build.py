@@ -282,7 +282,7 @@ def write_page(
         kind=_kind(results, numbers),
         mark=results.mark,
         summary=summarize(numbers),
-        origins=sorted({number.origin for number in numbers} - {""}),
+        origins=sorted({name for each in numbers for name in each.origin.split(", ") if name}),
         other_runs=_other_runs(Path(template).parents[1], Path(path)),
         other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
         scores=_scores_by_paper(counted(beside)),
