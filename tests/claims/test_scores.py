@@ -19,7 +19,7 @@ RUN = RunResults(
             reference_models=("sbert", "bm25"),
         ),
     ),
-    others={"bm25": "BM25", "mine": "Mine"},
+    others={"mine": "Mine"},
     labels={"mine": "Mine", "sbert": "SBERT", "bm25": "BM25", "bge": "BGE", "e5": "E5"},
     data="released",
 )
