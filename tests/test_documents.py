@@ -260,7 +260,6 @@ def _stated() -> dict[str, list[str]]:
         "docs/results.md": [
             f"{len(claims)} claims",
             *(_three_seeds(mode) for mode in ("sentence", "span")),
-            *(_three_seeds(f"instruction_{mode}") for mode in ("sentence", "span")),
             *(_one_choice("nothing", seed) for seed in ("42", "43")),
             *(_one_choice("no dropout", seed) for seed in ("42", "43")),
             _one_choice("no weight decay", "42"),
