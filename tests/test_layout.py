@@ -168,7 +168,7 @@ def test_a_table_is_written_in_all_forms(tmp_path: Path) -> None:
         ("b", ""),
     ]
     assert "41.3 ± 0.2" in files["html"]
-    assert '<tr class="not-run">' in files["html"]
+    assert '<tr class="not-run" data-model="b">' in files["html"]
     assert "no key" in files["tex"]
     assert write(tmp_path, *make_table(layout, ours, INPUTS)) == files
 

@@ -174,7 +174,7 @@ def scoring_commands(
         case "encoder":
             spoken = [one.languages for one in entries.values() if isinstance(one, EncoderEntry)]
             languages = list(dict.fromkeys(language for each in spoken for language in each))
-            neutral = f"{{model: {next(iter(entries))}, language: {spoken[0][0]}}}"
+            neutral = next(iter(entries))
             jam = f"models: [{names}], languages: [{', '.join(languages)}], neutral: {neutral}"
             config, target = [f"jam={{{jam}}}"], "paper_tables/jam_drift.tex"
         case "chat":
