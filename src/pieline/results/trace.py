@@ -142,7 +142,8 @@ def _name(file: Path, root: Path) -> str:
 
 def _file(module: str, root: Path) -> Path:
     place = root / "src" / Path(*module.split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    package = place / "__init__.py"
+    return package if package.exists() else place.with_suffix(".py")
 
 
 def _definition(module: str, name: str, root: Path, level: int = 2) -> Step | None:
