@@ -192,7 +192,7 @@ TOGETHER = [
     ("a chat model's entry", "an embedder's entry"),
     ("an encoder's entry", "an embedder's way of writing queries"),
     ("BM25's grid", "a prompt", "a setting"),
-    ("the number of hard negatives", "a table's function"),
+    ("the form of fine-tuning", "a table's function"),
     ("a module of one study", "a script"),
     ("a language",),
     ("a module of llm",),
