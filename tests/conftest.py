@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ registry._fields = _fields_without_the_users
 
 OWN_COPY = {"project", "finished", "example", "narrowed"}
 """Fixtures that copy the project; a test of a copy runs the workflow in it."""
+_WAITS = {"default_run", "finished"}
+"""Fixtures that wait for the default run."""
 
 
 # Before pytest's own hook, which selects tests by their markers.
@@ -62,22 +65,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if OWN_COPY & set(getattr(item, "fixturenames", ())):
             item.add_marker("full")
-    items.sort(key=_start)
+    waiting = {item.path for item in items if _WAITS & set(getattr(item, "fixturenames", ()))}
+    items.sort(key=lambda item: _start(item.path, waiting))
     gc.freeze()
     gc.enable()
 
 
-def _start(item: pytest.Item) -> int:
-    """Return the position of a test: tests that wait for shared fixtures run later."""
-    if item.path.stem == "test_default_run":
+def _start(path: Path, waiting: Collection[Path]) -> int:
+    """Return the position of a file: those that wait for the default run start later."""
+    if path.stem == "test_default_run":
         return 0
-    if item.path.parent.name == "slurm":
+    if path.parent.name == "slurm":
         return 1
-    if not {"default_run", "finished"} & set(getattr(item, "fixturenames", ())):
+    if path not in waiting:
         return 2
     # A long file that starts last would delay the end of the run.
     long = ("test_caching", "test_evidence", "test_rerunning", "test_idiots_workflow")
-    return 3 if item.path.stem in long else 4
+    return 3 if path.stem in long else 4
 
 
 @pytest.fixture(autouse=True)
