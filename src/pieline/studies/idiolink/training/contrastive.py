@@ -144,16 +144,17 @@ def fine_tune(
         training.memory = state.memory
     scores = [epoch["validation_ndcg_at_10"] for epoch in state.epochs]
     remaining = range(len(scores), settings.max_epochs)
-    with Progress(remaining, desc="training", unit="epochs", shown=progress) as epochs:
-        training.say = partial(epochs.write, file=sys.stderr)
+    steps = training.steps * len(remaining)
+    with Progress(total=steps, desc="training", unit="steps", shown=progress) as bar:
+        training.say, training.advance = partial(bar.write, file=sys.stderr), bar.update
         if scores:
             training.say(f"resuming after epoch {len(scores)}")
-        for epoch in epochs:
+        for epoch in remaining:
             if _stale_epochs(scores, settings.min_delta) >= settings.patience:
                 break
             loss = training.run_epoch(epoch)
             scores.append(ndcg_at_10(training.validate()))
-            epochs.set_postfix(loss=f"{loss:.4f}", ndcg=f"{max(scores):.4f}")
+            bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.4f}", ndcg=f"{max(scores):.4f}")
             state.memory = training.memory
             state.finish_epoch(
                 {"loss": loss, "validation_ndcg_at_10": scores[-1]},
@@ -182,13 +183,14 @@ class _Training:
         self.instructed = settings.train_mode.startswith("instruction")
         self.by_span = settings.train_mode.endswith("span")
         self.say: Callable[[str], None] = partial(print, file=sys.stderr)
+        self.advance: Callable[[], object] = lambda: None
         self.recomputes = False
         self.texts_at_once = _TEXTS_AT_ONCE
         self._queries = {query.id: query for query in data.train.queries}
         self._documents = {document.id: document for document in data.train.documents}
         self._validation_queries = self._texts(data.validation.queries)
-        steps = len(self._batches(np.arange(len(data.tuples))))
-        if not steps:
+        self.steps = len(self._batches(np.arange(len(data.tuples))))
+        if not self.steps:
             raise UserError(
                 f"{len(data.tuples)} tuples are fewer than the batch size {settings.batch_size}",
                 where="idiolink.finetuning",
@@ -198,7 +200,7 @@ class _Training:
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         self.schedule = get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
-            self.optimizer, settings.warmup_steps, steps * settings.max_epochs
+            self.optimizer, settings.warmup_steps, self.steps * settings.max_epochs
         )
 
     @property
@@ -235,6 +237,7 @@ class _Training:
             batch = [self.data.tuples[index] for index in indices]
             losses += self._step(batch) * len(batch)
             count += len(batch)
+            self.advance()
         return losses / count
 
     def _batches(self, order: npt.NDArray[np.int_]) -> list[npt.NDArray[np.int_]]:
