@@ -28,11 +28,14 @@ def signs_in(folder: Path) -> Counter[tuple[str, str]]:
 
 
 def compared(numbers: list[Number]) -> Counter[tuple[str, str]]:
-    """Count the numbers that count and were compared, by the table that shows them."""
+    """Count the numbers that count and were compared, by the table that shows them.
+
+    A deviation has no cell of its own: it is shown behind its mean, whose sign the cell has.
+    """
     return Counter(
         (number.tables[0], number.verdict)
         for number in counted(numbers)
-        if number.verdict in COMPARED
+        if number.verdict in COMPARED and not number.measure.endswith("_std")
     )
 
 

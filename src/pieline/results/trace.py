@@ -187,24 +187,28 @@ def steps_of_display(name: str, root: Path) -> Iterator[Step]:
     Raises:
         UserError: There is no such table or figure.
     """
-    names: set[str] = set()
-    for file in sorted((root / "src/pieline").rglob("*.py")):
-        if not {"studies", "beyond"} & set(file.parts):
-            continue
-        tree = _module(file)
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            kind, first = getattr(node.func, "id", ""), node.args[0]
-            if kind not in ("Table", "Figure") or not isinstance(first, ast.Constant):
-                continue
-            names.add(str(first.value))
-            if first.value == name:
-                place = f"{file.relative_to(root)}:{node.lineno}"
-                yield Step(f"{kind.lower()} {name}", place, ast.literal_eval(node.args[2]), 0)
-                yield from _makers(node, file, root)
-                return
-    raise UserError("no such table or figure", where=name, hint=nearest(name, names))
+    declared = _displays(root)
+    if name not in declared:
+        raise UserError("no such table or figure", where=name, hint=nearest(name, declared))
+    file, node = declared[name]
+    kind, place = ast.unparse(node.func).lower(), f"{file.relative_to(root)}:{node.lineno}"
+    yield Step(f"{kind} {name}", place, ast.literal_eval(node.args[2]), 0)
+    yield from _makers(node, file, root)
+
+
+@cache
+def _displays(root: Path) -> dict[str, tuple[Path, ast.Call]]:
+    """Return file and declaration of each table and figure."""
+    return {
+        str(node.args[0].value): (file, node)
+        for file in sorted((root / "src/pieline").rglob("*.py"))
+        if {"studies", "beyond"} & set(file.parts)
+        for node in ast.walk(_module(file))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in ("Table", "Figure")
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    }
 
 
 def output_of(name: str, display: Step) -> str:
@@ -250,6 +254,7 @@ def measures_of(display: str, name: str, root: Path) -> list[Step]:
     return found
 
 
+@cache
 def _assigned(file: Path) -> dict[str, int]:
     """Return the lines of a module's own variables."""
     lines: dict[str, int] = {}
