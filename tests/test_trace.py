@@ -23,8 +23,9 @@ from pieline.results.trace import (
 DISPLAYS = {
     display.name: display
     for study in load_studies(load_config({}), load_registry(ROOT / "models.yaml"), ROOT).values()
-    for display in (*study.tables(), *study.figures())
+    for display in (*study.figures(), *study.tables())
 }
+"""A table and a figure may have the same name, which then means the table."""
 
 
 def by_name(steps: list[Step]) -> dict[str, Step]:

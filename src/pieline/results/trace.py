@@ -198,7 +198,7 @@ def steps_of_display(name: str, root: Path) -> Iterator[Step]:
 
 @cache
 def _displays(root: Path) -> dict[str, tuple[Path, ast.Call]]:
-    """Return file and declaration of each table and figure."""
+    """Return file and declaration of each table and figure; a table replaces a figure's name."""
     return {
         str(node.args[0].value): (file, node)
         for file in sorted((root / "src/pieline").rglob("*.py"))
