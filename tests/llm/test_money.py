@@ -371,16 +371,6 @@ def test_missing_answers_are_one_line_per_model(
     check([saying(folder, UNKNOWN, file="c", texts=())], settings)
 
 
-def test_a_model_that_has_ended_is_a_warning(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = settings_for(folder, retired={FREE.checkpoint: "the checkpoint is retired"})
-    check([saying(folder, FREE)], settings)
-    assert capsys.readouterr().err == (
-        "warning: m (nothing is recorded): the checkpoint is retired\n"
-    )
-
-
 def test_a_ledger_sums_settled_amounts_by_model(folder: Path) -> None:
     folder.mkdir()
     ledger = Ledger(folder, 1.0)

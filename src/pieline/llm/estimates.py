@@ -229,9 +229,8 @@ def notices(
 def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
     """Check that all answers are recorded or can be obtained.
 
-    Prints one line on stderr for each model that fails the check, and a warning for each one that
-    has ended: its rows stay empty, and nothing can be added. A task whose inputs are missing or
-    will be recreated (`remade`) is checked only if its recordings file does not exist.
+    Prints one line on stderr for each model that fails the check. A task whose inputs are missing
+    or will be recreated (`remade`) is checked only if its recordings file does not exist.
 
     Raises:
         UserError: Some answers are not recorded, and their models cannot be queried.
@@ -245,11 +244,7 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
         # Making questions takes seconds, so do it only for models that lack something.
         lacking = blocking_reasons(entry, settings)
         if lacking and (missing := _not_recorded(members, settings, remade)):
-            problem = f"{model} ({missing}): {', '.join(lacking)}"
-            if settings.end_reason(entry):
-                print(f"warning: {problem}", file=sys.stderr)
-            else:
-                problems.append(problem)
+            problems.append(f"{model} ({missing}): {', '.join(lacking)}")
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:
