@@ -243,6 +243,8 @@ def measures_of(display: str, name: str, root: Path) -> list[Step]:
     found, names = [], set()
     for module in sorted(key for key in sys.modules if key.startswith("pieline.")):
         place = _file(module, root)
+        if not place.exists():  # loaded from another folder
+            continue
         for variable, line in _assigned(place).items():
             measures = list(_measures(getattr(sys.modules[module], variable, None)))
             names |= {measure.name for measure in measures}
