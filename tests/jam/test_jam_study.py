@@ -23,7 +23,7 @@ from pieline.studies.jam import files as jam_files
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.predictions.prompt_settings import FewShot, ZeroShot
-from pieline.studies.jam.settings import JamSettings
+from pieline.studies.jam.settings import NEUTRAL, JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.tables.appendix import HUMANS_TABLE, UNLABELED, human_numbers
 from pieline.studies.jam.training.settings import FORMS, RELEASED_DEVIATIONS, FormDetails
@@ -411,6 +411,21 @@ def test_human_baseline_requires_labels() -> None:
     assert "fill in results/datasets/jam/english.human_form.csv" in UNLABELED
     assert humans(languages=["german"]) is None
     assert jam_files.human_labels(study(humans="both.csv")) == ["both.csv"]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "language", "lacks"),
+    [
+        ("mbert", "english", ""),
+        ("gbert", "german", "no neutral contexts in German (jam.variants.model writes them)"),
+    ],
+)
+def test_an_encoder_gets_neutral_contexts_in_a_language_that_it_knows(
+    encoder: str, language: str, lacks: str
+) -> None:
+    jam = study(models=[encoder], languages=["english", "german"], neutral=encoder)
+    (run,) = jam.plan.select(experiment=NEUTRAL)
+    assert (run.where["language"], run.lacks) == (language, lacks)
 
 
 def test_generated_and_neutral_variants_are_tasks() -> None:

@@ -68,17 +68,22 @@ def configured_runs(study: Jam) -> Iterator[Run]:
         conditions=neutral_conditions(study, name, where["setting"]),
         recordings=tasks.recordings(study, "jam_neutral").format(**where) if kind == "llm" else "",
         experiment=NEUTRAL,
-        unsupported=unsupported(study, ANALYZED, name, where["setting"]),
+        unsupported=unsupported(study, where["language"], name, where["setting"]),
         archive=study.project.archive_with(paths.NEUTRAL_METRICS.format(**where)),
     )
 
 
 def _ablated(study: Jam, model: str) -> dict[str, str]:
-    """Return the wildcards of the run that gets neutral contexts: zero-shot or fine-tuned."""
-    tagged = study.project.entry(model).kind == "encoder"
+    """Return the wildcards of the run that gets neutral contexts: zero-shot or fine-tuned.
+
+    It is in the paper's language, or in the first language of an encoder that does not know it.
+    """
+    entry = study.project.entry(model)
+    tagged = entry.kind == "encoder"
     seeds = study.settings.fine_tuning.seeds if tagged else study.settings.seeds_of(model)
+    known = vars(entry)["languages"] if tagged else [ANALYZED]
     return {
-        "language": ANALYZED,
+        "language": ANALYZED if ANALYZED in known else known[0],
         "model": model,
         "setting": FINE_TUNED if tagged else "zero_shot",
         "seed": str(seeds[0]),
@@ -135,13 +140,15 @@ def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: set[str]) -> s
 def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: set[str]) -> str:
     """Return why the ablation is not possible: its run, texts or answers are missing."""
     project, model, writer = study.project, where["model"], study.settings.variants.model
-    if reason := _lacks_of_run(study, where, archived):
+    is_archived = paths.NEUTRAL_METRICS.format(**where) in archived
+    contexts = "" if is_archived else _lacks_contexts(study, where["language"])
+    if reason := _lacks_of_run(study, where, archived) or contexts:
         return reason
     if writer:
         reason = project.unanswered(writer, tasks.neutral_variants(study, **where).recordings)
         if reason:
             return f"of {project.entry(writer).label}, which writes the texts, {reason}"
-    if paths.NEUTRAL_METRICS.format(**where) in archived or project.entry(model).kind != "llm":
+    if is_archived or project.entry(model).kind != "llm":
         return ""
     return project.unanswered(model, tasks.recordings(study, "jam_neutral").format(**where))
 
@@ -157,10 +164,13 @@ def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
         enforced = settings.form == "released" and setting not in settings.prompts
         if reason := unsupported_reason(entry, SCHEMA_SETTING if enforced else setting):
             return reason
-    if not files.shows_neutral(study, setting) or settings.variants.model:
-        return ""
+    return _lacks_contexts(study, language) if files.shows_neutral(study, setting) else ""
+
+
+def _lacks_contexts(study: Jam, language: str) -> str:
+    """Return why a language has no neutral contexts; empty if it has them."""
     in_sample = Path(study.project.here("data/sample/id10m/neutral", f"{language}.json")).exists()
-    if study.project.is_sample and in_sample:
+    if study.settings.variants.model or (study.project.is_sample and in_sample):
         return ""
     return f"no neutral contexts in {language.capitalize()} (jam.variants.model writes them)"
 

@@ -98,7 +98,7 @@ BASELINE = "baseline"
 NEUTRAL = "neutral"
 """Experiment of the run on neutral contexts (appendix G)."""
 ANALYZED = "english"
-"""Language of the run on neutral contexts and of the attention analysis (appendices G and H)."""
+"""Language of the neutral contexts and of the attention analysis (appendices G and H)."""
 
 
 class FewShotSettings(Settings):
