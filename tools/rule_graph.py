@@ -6,16 +6,10 @@ The output is deterministic, unlike Snakemake's, whose order changes from call t
 """
 
 import argparse
-import re
 import sys
 from collections import defaultdict
 
-
-def edges(mermaid: str) -> set[tuple[str, str]]:
-    """Return the edges of Snakemake's graph as pairs of rule names."""
-    names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", mermaid, flags=re.MULTILINE))
-    arrows = re.findall(r"^\s*(id\d+) --> (id\d+)$", mermaid, flags=re.MULTILINE)
-    return {(names[one], names[other]) for one, other in arrows}
+from pieline.results.trace import rule_graph
 
 
 def reduced(graph: set[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -39,7 +33,9 @@ def main() -> None:
     """Read Snakemake's graph from standard input and print the converted one."""
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     print("flowchart TB")
-    for one, other in sorted(reduced(edges(sys.stdin.read()))):
+    before = rule_graph(sys.stdin.read())
+    edges = {(one, other) for other, rules in before.items() for one in rules}
+    for one, other in sorted(reduced(edges)):
         print(f"    {one} --> {other}")
 
 

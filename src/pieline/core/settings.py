@@ -16,7 +16,8 @@ from pieline.core.yamls import is_ambiguous
 
 Effect = Literal["predictions", "scoring", "display", "nothing"]
 """What another value of a setting changes: predictions, or the data that they are made from; only
-metric files; only which runs and displays there are, or how they look; or no result."""
+metric files; only which runs and displays there are, what they compute from metric files, or how
+they look; or no result."""
 
 
 def Field(  # noqa: N802

@@ -42,13 +42,18 @@ class Step:
         return f"{line}\n{'  ' * self.level}    {self.text}" if self.text else line
 
 
-def rules_in_order(mermaid: str) -> list[str]:
-    """Return the rules of Snakemake's graph (`--rulegraph mermaid-js`) in running order."""
+def rule_graph(mermaid: str) -> dict[str, set[str]]:
+    """Return the rules of Snakemake's graph (`--rulegraph mermaid-js`), each with those before."""
     names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", mermaid, flags=re.MULTILINE))
     graph: dict[str, set[str]] = {name: set() for name in sorted(names.values())}
     for one, other in re.findall(r"^\s*(id\d+) --> (id\d+)$", mermaid, flags=re.MULTILINE):
         graph[names[other]].add(names[one])
-    return list(TopologicalSorter(graph).static_order())
+    return graph
+
+
+def rules_in_order(mermaid: str) -> list[str]:
+    """Return the rules of Snakemake's graph in running order."""
+    return list(TopologicalSorter(rule_graph(mermaid)).static_order())
 
 
 def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
