@@ -148,11 +148,6 @@ class Claim(Statement):
         """Whether the claim has no measured number, in which case it is not counted."""
         return not any(number.measured for number in self.numbers.values())
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether the claim counts as one of the papers' claims."""
-        return not self.restates and self.reading is None
-
 
 def _merged(shared: Any, number: Any) -> Any:
     """Merge shared fields into the fields of a selection, whose own values take precedence.
