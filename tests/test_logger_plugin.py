@@ -191,6 +191,9 @@ def test_the_cause_of_a_rerun_is_printed_once(capsys: pytest.CaptureFixture[str]
 
 def test_a_dry_run_ends_with_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
     display = handler(dryrun=True, stdout=True)
+    display.setFormatter(logging.Formatter("jobs: %(stats)s"))
+    stats = {"search": 3, "total": 3}
+    display.handle(record("run_info", stats=stats))
     jobs = [
         ("search", {"model": "sbert", "seed": "1"}, changed(CONDITIONS, OTHER)),
         ("search", {"model": "sbert", "seed": "2"}, changed(CONDITIONS, OTHER)),
@@ -213,9 +216,12 @@ def test_a_dry_run_ends_with_what_changed(capsys: pytest.CaptureFixture[str]) ->
                 output=["results/predictions/idiolink/a.run"] if rule == "search" else ["a.csv"],
             )
         )
+    display.handle(record(None, "Reasons:\n    (check individual jobs above for details)"))
+    display.handle(record("run_info", stats=stats))
     display.close()
-    assert capsys.readouterr().err.splitlines() == [
-        "Why:",
+    assert capsys.readouterr().out.splitlines() == [
+        f"jobs: {stats}",
+        "Why (-p lists each job):",
         "  zero_shot.temperature 0.3 → 0.7; weights changed (idiolink, sbert, 2 runs,"
         " 2 jobs of search)",
         "  new (idiolink, mine, 1 run, 1 job of search)",
@@ -223,11 +229,11 @@ def test_a_dry_run_ends_with_what_changed(capsys: pytest.CaptureFixture[str]) ->
     ]
 
 
-@pytest.mark.parametrize("settings", [{"dryrun": True}, {"verbose": True}])
-def test_dry_and_verbose_runs_use_the_output_of_snakemake(
-    settings: dict[str, bool], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("option", ["printshellcmds", "verbose"])
+def test_verbose_runs_use_the_output_of_snakemake(
+    option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    display = handler(stdout=True, **settings)
+    display = handler(dryrun=True, stdout=True, **{option: True})
     display.setFormatter(logging.Formatter("as usual: %(message)s"))
     display.handle(
         record("job_info", "rule search", rule_name="search", reason="", wildcards={}, output=[])

@@ -1,6 +1,6 @@
 """Count the jobs of a dry run and their submissions to a cluster.
 
-Usage: snakemake --profile profiles/slurm --configfile config/paper.yaml -n all \
+Usage: snakemake --profile profiles/slurm --configfile config/paper.yaml -np all \
     | python tools/count_submissions.py
 """
 

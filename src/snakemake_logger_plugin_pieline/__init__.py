@@ -1,8 +1,9 @@
 """A Snakemake logger plugin (`--logger pieline`, set in profiles/default).
 
 On a terminal, it draws a progress bar for each running rule; otherwise, it prints a line when a
-rule is done. For a failed job, it prints the error message and the path of the log. The output of
-dry and verbose runs is Snakemake's own; a dry run also ends with a list of what changed.
+rule is done. For a failed job, it prints the error message and the path of the log. A dry run ends
+with the number of jobs by rule and a list of what changed. With `--verbose`, `--printshellcmds`
+or `--debug-dag`, the output is Snakemake's own.
 """
 
 import getpass
@@ -66,7 +67,7 @@ def _settle_user() -> None:
 _settle_user()
 _NOISE = re.compile(
     r"None$|Select jobs to execute|Execute \d+ jobs|host: |Assuming unrestricted shared"
-    r"|Using shell: |Conda environments: ignored|Group jobs: inactive"
+    r"|Using shell: |Conda environments: ignored|Group jobs: inactive|Reasons:"
 )
 
 
@@ -165,11 +166,11 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         """Initialize the state; called by the plugin interface."""
         settings: Any = self.common_settings
+        stream = sys.stdout if settings.stdout else sys.stderr
         self._usual: ColorizingTextHandler | None = None
-        if settings.dryrun or settings.verbose or settings.printshellcmds or settings.debug_dag:
-            stream = sys.stdout if settings.stdout else sys.stderr
+        if settings.verbose or settings.printshellcmds or settings.debug_dag:
             self._usual = ColorizingTextHandler(nocolor=settings.nocolor, stream=stream)
-        self._console = Console(stderr=True, no_color=settings.nocolor or None, highlight=False)
+        self._console = Console(file=stream, no_color=settings.nocolor or None, highlight=False)
         self._bars: _Bars | None = None
         self._rules: dict[int, str] = {}
         self._causes: dict[str, list[Any]] = {}
@@ -199,9 +200,9 @@ class LogHandler(LogHandlerBase):
         bars, self._bars = self._bars, None
         if bars:
             bars.close()
-        if self._usual and self._causes:
-            self._print("\n".join(["Why:", *summarize(self._causes)]))
-            self._causes = {}
+        if self.common_settings.dryrun and self._causes:
+            self._print("\n".join(["Why (-p lists each job):", *summarize(self._causes)]))
+        self._causes = {}
         # Their messages may have scrolled away, because other jobs continued.
         if above := [text for done, text in self._failed if done < self._done.total()]:
             self._print("\n".join(["Failed jobs:", *above]), "red")
@@ -214,6 +215,11 @@ class LogHandler(LogHandlerBase):
         )
 
     def _on_run_info(self, record: Any) -> None:
+        if self.common_settings.dryrun:
+            if not self._total:  # Snakemake repeats it after the jobs
+                self._print(self.formatter.format(record))
+            self._total = Counter(record.stats)
+            return
         self._total = Counter(record.stats)
         del self._total["total"]
         self._print(f"{self._total.total()} jobs of {len(self._total)} rules")
@@ -228,6 +234,9 @@ class LogHandler(LogHandlerBase):
         record.reason = cause or record.reason
 
     def _on_job_info(self, record: Any) -> None:
+        if self.common_settings.dryrun:
+            self._explain(record)
+            return
         self._rules[record.jobid] = record.rule_name
         line = f"{record.rule_name}: {explain(record.reason)}"
         if not line.endswith(": ") and line not in self._causes:

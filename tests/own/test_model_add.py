@@ -193,7 +193,7 @@ def test_the_printed_command_scores_the_model(project: Path, folder: Path) -> No
         added = add_model(kind, str(folder), own, project / "models.yaml")
         program, *arguments = shlex.split(added.commands[-1])
         assert program == "snakemake"
-        result = run_snakemake(project, "-n", *arguments)
+        result = run_snakemake(project, "-n", "-p", *arguments)
         assert result.returncode == 0, result.stderr
         assert f"/{kind}/" in result.stdout
 

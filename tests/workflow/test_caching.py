@@ -139,7 +139,7 @@ CHANGES = {
 
 def plan(folder: Path, *arguments: str) -> list[Job]:
     """Return the jobs of a dry run."""
-    result = succeed(folder, "-n", *arguments)
+    result = succeed(folder, "-n", "-p", *arguments)
     text = result.stdout + result.stderr
     jobs = []
     for rule, body in re.findall(r"(?m)^(?:local)?rule (\w+):\n((?:    .*\n)*)", text):

@@ -47,7 +47,8 @@ def table(text: str) -> dict[str, list[str]]:
 def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the dry run of the default configuration for a cluster."""
     folder = tmp_path_factory.mktemp("plan")
-    arguments = ("--profile", str(ROOT / "profiles/slurm"), "--directory", str(folder), "-n", "all")
+    cluster = ("--profile", str(ROOT / "profiles/slurm"))
+    arguments = (*cluster, "--directory", str(folder), "-np", "all")
     result = succeed(ROOT, *arguments)
     return result.stdout
 
