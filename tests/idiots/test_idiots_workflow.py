@@ -139,7 +139,7 @@ def test_unavailable_models_have_empty_rows_with_a_reason(
 
     check = run_snakemake(project, "--cores", "1", "check")
     assert "left out of" not in check.stderr
-    assert "error: 3 language models cannot be asked" in check.stderr
+    assert "error: 2 language models cannot be asked" in check.stderr
 
 
 def test_a_run_with_unanswered_questions_fails_and_resumes(

@@ -178,14 +178,14 @@ def test_existing_data_is_counted(run: Run, tmp_path: Path) -> None:
 def test_the_check_prints_one_line_per_model(run: Run) -> None:
     done = run("check")
     assert done.stdout == ""
-    assert str(done.error).startswith("4 language models cannot be asked for answers that are not")
+    assert str(done.error).startswith("3 language models cannot be asked for answers that are not")
     starts = (
         "not known yet; first run, with the options of this run: snakemake --cores 1 --"
         f" results/datasets/idiots/sentences.jsonl {ORIGINALS}",
         "not known until models have answered: results/datasets/jam/german.jsonl",
         "gemini-2.5-pro (nothing is recorded): the environment variable GEMINI_API_KEY",
         "gpt-4o-mini (nothing is recorded): the environment variable OPENAI_API_KEY",
-        "o3-mini (nothing is recorded): the checkpoint is retired, the environment variable OPENAI",
+        "warning: o3-mini (nothing is recorded): the checkpoint is retired, the environment",
         "llama-2-7b-chat (nothing is recorded): its weights are not here (meta-llama/L",
     )
     for line, start in zip(sorted(done.stderr.splitlines()), sorted(starts), strict=True):

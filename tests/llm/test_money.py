@@ -371,6 +371,26 @@ def test_missing_answers_are_one_line_per_model(
     check([saying(folder, UNKNOWN, file="c", texts=())], settings)
 
 
+def test_a_model_that_has_ended_fails_the_check_only_if_a_run_was_begun(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = settings_for(folder, retired={FREE.checkpoint: "the checkpoint is retired"})
+    task = saying(folder, FREE)
+    check([task], settings)
+    assert capsys.readouterr().err == (
+        "warning: m (nothing is recorded): the checkpoint is retired\n"
+    )
+    folder.mkdir()
+    first, second = task.questions(task.entry())
+    record(Path(task.recordings), [(first, answer(1, 1, key=first.key))])
+    with pytest.raises(UserError, match=r"^1 language model cannot be asked"):
+        check([task], settings)
+    record(Path(task.recordings), [(second, answer(1, 1, key=second.key))])
+    capsys.readouterr()
+    check([task, saying(folder, FREE, file="b", inputs={"x": f"{folder}/x"})], settings)
+    assert capsys.readouterr().err.startswith("warning: m (nothing recorded for 1 run): ")
+
+
 def test_a_ledger_sums_settled_amounts_by_model(folder: Path) -> None:
     folder.mkdir()
     ledger = Ledger(folder, 1.0)

@@ -229,7 +229,8 @@ def notices(
 def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
     """Check that all answers are recorded or can be obtained.
 
-    Prints one line on stderr for each model that fails the check. A task whose inputs are missing
+    Prints one line on stderr for each model that fails the check, and a warning for each one that
+    has ended and whose runs without recordings will be left out. A task whose inputs are missing
     or will be recreated (`remade`) is checked only if its recordings file does not exist.
 
     Raises:
@@ -244,7 +245,12 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
         # Making questions takes seconds, so do it only for models that lack something.
         lacking = blocking_reasons(entry, settings)
         if lacking and (missing := _not_recorded(members, settings, remade)):
-            problems.append(f"{model} ({missing}): {', '.join(lacking)}")
+            problem = f"{model} ({missing}): {', '.join(lacking)}"
+            begun = [task for task in members if Path(task.recordings).exists()]
+            if settings.end_reason(entry) and not _not_recorded(begun, settings, remade):
+                print(f"warning: {problem}", file=sys.stderr)
+            else:
+                problems.append(problem)
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:
