@@ -314,6 +314,7 @@ rule estimate_cost:
     params:
         config=CONFIG.model_dump_json(),
         root=ROOT,
+        options=RUN_REPORT.options,
     script:
         "../scripts/estimate_cost.py"
 
@@ -330,6 +331,7 @@ rule check:
     params:
         config=CONFIG.model_dump_json(),
         root=ROOT,
+        options=RUN_REPORT.options,
     script:
         "../scripts/check.py"
 

@@ -13,7 +13,7 @@ with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
     stale = remade(read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root))))
     noted = notices(planned.tasks, planned.models, planned.settings, stale)
-    for line in [*noted, *planned.missing_files(stale)]:
+    for line in [*noted, *planned.missing_files(stale, snakemake.params.options)]:
         print(line, file=sys.stderr)
     check(planned.tasks, planned.settings, stale)
     counted = estimate_tasks(planned.tasks, planned.settings, stale)

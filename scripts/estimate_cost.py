@@ -111,7 +111,7 @@ with job(snakemake):
     ):
         if missing := blocking_reasons(planned.models[model], planned.settings):
             console.print(f"{model} cannot be asked: {', '.join(missing)}")
-    for line in planned.missing_files(stale):
+    for line in planned.missing_files(stale, snakemake.params.options):
         console.print(line)
     for line in record_now(every_estimate, planned.models):
         print(line, file=sys.stderr)

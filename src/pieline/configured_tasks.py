@@ -30,7 +30,7 @@ class PlannedTasks(NamedTuple):
     models: dict[str, LLMEntry]
     available_inputs: Collection[str]
 
-    def missing_files(self, remade: Collection[str]) -> list[str]:
+    def missing_files(self, remade: Collection[str], options: Sequence[str]) -> list[str]:
         """Return messages about missing files on which task prompts depend.
 
         One message contains the command that makes the files that need no answers; the other lists
@@ -38,14 +38,15 @@ class PlannedTasks(NamedTuple):
 
         Args:
             remade: Files that count as missing because the run will recreate them.
+            options: Options of snakemake that select the run.
         """
         missing = sorted({path for task in self.tasks for path in missing_inputs(task, remade)})
         before = [path for path in missing if path in self.available_inputs]
         after = [path for path in missing if path not in self.available_inputs]
         lines = []
         if before:
-            command = f"snakemake --cores 1 -- {shlex.join(before)}"
-            lines.append(f"not known yet; first run, with the options of this run: {command}")
+            command = shlex.join(["snakemake", "--cores", "1", *options, "--", *before])
+            lines.append(f"not known yet; first run: {command}")
         if after:
             lines.append(f"not known until models have answered: {', '.join(after)}")
         return lines

@@ -67,7 +67,7 @@ def dry_run(config: str, root: Path) -> str:
         file = Path(folder, "config.json")
         write_text(file, config)
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile")]
-        command += ["--configfile", str(file), "--directory", ".", "--dry-run", "all"]
+        command += ["--configfile", str(file), "--directory", ".", "-n", "-p", "all"]
         result = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )

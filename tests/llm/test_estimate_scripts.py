@@ -85,7 +85,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (tmp_path / "models.yaml").write_text(yaml.safe_dump(entries))
         raw = read_yaml(ROOT / "config.yaml") | GENERATED | {"data": "released"} | changes
         config = load_config(layered(raw, ROOT / "config/sample.yaml"))
-        params = {"config": config.model_dump_json(), "root": ROOT}
+        options = ["--directory", "runs/my run"]
+        params = {"config": config.model_dump_json(), "root": ROOT, "options": options}
         error = None
         try:
             run_script(script, input={"models": "models.yaml"}, params=params)
@@ -123,7 +124,7 @@ def test_the_estimate_lists_missing_inputs_without_failing(run: Run) -> None:
         assert any(line.startswith(f"{model} cannot be asked: {lacking}") for line in lines)
     first, later = lines[-2:]
     assert first == (
-        "not known yet; first run, with the options of this run: snakemake --cores 1 --"
+        "not known yet; first run: snakemake --cores 1 --directory 'runs/my run' --"
         " results/datasets/idiots/sentences.jsonl"
         f" {ORIGINALS} results/raw/id10m/train_german.tsv"
     )
@@ -180,7 +181,7 @@ def test_the_check_prints_one_line_per_model(run: Run) -> None:
     assert done.stdout == ""
     assert str(done.error).startswith("3 language models cannot be asked for answers that are not")
     starts = (
-        "not known yet; first run, with the options of this run: snakemake --cores 1 --"
+        "not known yet; first run: snakemake --cores 1 --directory 'runs/my run' --"
         f" results/datasets/idiots/sentences.jsonl {ORIGINALS}",
         "not known until models have answered: results/datasets/jam/german.jsonl",
         "gemini-2.5-pro (nothing is recorded): the environment variable GEMINI_API_KEY",
