@@ -219,7 +219,12 @@
     address();
   }
 
-  for (const id of filters) get(id).addEventListener("input", () => { filter(); address(); });
+  for (const id of filters) get(id).addEventListener("input", () => {
+    filter();
+    address();
+    const { top, bottom } = get("tables").parentElement.getBoundingClientRect();
+    if (top > innerHeight || bottom < 0) get("tables").scrollIntoView();
+  });
   // Use the event's URL: the late close event of a dialog may have rewritten the address.
   addEventListener("hashchange", (event) => go(new URL(event.newURL).hash));
 

@@ -97,7 +97,7 @@ def test_one_core_gives_the_same_bytes_and_no_reruns(project: Path, default_run:
 
 def use(project: Path, *models: str, settings: str = "[zero_shot]") -> None:
     """Configure the study with these models."""
-    old = "idiots:\n  models: [smollm2-135m-instruct]\n  settings: [zero_shot, zero_shot_schema]"
+    old = "idiots:\n  models: [smollm2-135m-instruct]\n  settings: [zero_shot_schema, zero_shot]"
     new = f"idiots:\n  models: [{', '.join(models)}]\n  settings: {settings}"
     edit(project / "config.yaml", old, new)
 

@@ -69,10 +69,10 @@ def test_every_link_has_a_target(small_page: Path) -> None:
 
 
 def first_screen(page: Path) -> str:
-    """Return the page's text before the filters and tables, without line breaks."""
+    """Return the page's text before the tables and without the filters, without line breaks."""
     text = page.read_text(encoding="utf-8")
-    first = text[text.index("<header>") : text.index('<form class="filters"')]
-    return re.sub(r"\s+", " ", first)
+    first = text[text.index("<header>") : text.index("<main")]
+    return re.sub(r"\s+", " ", re.sub("<form.*</form>", "", first, flags=re.DOTALL))
 
 
 def test_the_first_screen_lists_what_was_run_and_what_the_rest_requires(small_page: Path) -> None:
@@ -150,6 +150,8 @@ def test_a_run_with_own_models_starts_with_their_scores(small_run: Path) -> None
         text = make_page(data="released", **own).read_text(encoding="utf-8")
         save_table("idiolink_zero_shot", mine, sbert | {"obstacles": ["sample data"]})
         sample = make_page(**own).read_text(encoding="utf-8")
+        save_table("idiolink_zero_shot", mine | {"better": ""}, sbert)
+        neither = make_page(**own).read_text(encoding="utf-8")
     card = re.sub(r"\s+", " ", text[text.index('id="own"') :].partition("</section>")[0])
     assert text.index('id="own"') < text.index('id="evidence"')
     assert "span mode, R-Precision" in card
@@ -166,6 +168,7 @@ def test_a_run_with_own_models_starts_with_their_scores(small_run: Path) -> None
     card = sample[sample.index('id="own"') :].partition("</section>")[0]
     assert '<td>1 of 3 <span class="soft">in this run</span></td>' in card
     assert "best printed" not in card
+    assert "in this run" not in neither
     assert 'data-model="mine"' in text
     assert 'data-own="mine"' in text
 

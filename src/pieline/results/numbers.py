@@ -44,6 +44,7 @@ _WORDS = {
     "english": "English",
     "german": "German",
     "zero_shot": "zero-shot",
+    "zero_shot_schema": "zero-shot, JSON",
     "few_shot_sc_cotbest": "few-shot with self-consistency and CoTBest",
     "fine_tuned": "fine-tuned",
     "success": "success count",

@@ -31,6 +31,7 @@ class OwnScore:
     Attributes:
         score: The score.
         rank, of: Rank among the scores with which it is compared, and their number with this one.
+            The rank is 0 without other scores, and if neither high nor low ones are better.
         differences: Scores of reference rows, each with the difference (own minus reference).
     """
 
@@ -100,20 +101,26 @@ def _measure(
     labels: Mapping[str, str],
 ) -> OwnMeasure:
     scores = _scores(own, labels)
+    better = own[0].better
     others = [each for each in column if each.model not in {one.model for one in own}]
     run = _scores(others, labels)
     # Without a comparable score of this run, nothing shows that the printed ones are comparable.
     is_comparable = any(each.verdict in COMPARED for each in others)
     printed = _scores(others, labels, of_paper=True) if is_comparable else []
-    sign = -1 if own[0].better == "high" else 1
+    sign = 1 if better == "low" else -1
     run.sort(key=lambda each: sign * each.value)
     printed.sort(key=lambda each: sign * each.value)
-    ranked = printed or run
+    ranked = printed or [*run, *scores]
     # Reference models come first, in their order; sorting keeps the order of the others.
     references = sorted(run, key=lambda each: [*first, each.number.model].index(each.number.model))
     references = references[:_MOST_REFERENCES] + [
         replace(best, label=f"best printed ({best.label})") for best in printed[:1]
     ]
+    of = len(printed) + 1 if printed else len(ranked)
+
+    def rank(score: RowScore) -> int:
+        return 1 + sum(sign * each.value < sign * score.value for each in ranked)
+
     run_of = replace(own[0], setting="", seed="")
     what = ", ".join(filter(None, (run_in_words(run_of), measure_in_words(own[0]))))
     return OwnMeasure(
@@ -122,8 +129,8 @@ def _measure(
         scores=tuple(
             OwnScore(
                 score,
-                rank=1 + sum(sign * each.value < sign * score.value for each in ranked),
-                of=len(ranked) + 1,
+                rank=rank(score) if better and of > 1 else 0,
+                of=of,
                 differences=tuple((each, score.value - each.value) for each in references),
             )
             for score in scores
