@@ -216,7 +216,7 @@ class LogHandler(LogHandlerBase):
 
     def _on_run_info(self, record: Any) -> None:
         if self.common_settings.dryrun:
-            if not self._total:  # Snakemake repeats it after the jobs
+            if self.formatter and not self._total:  # Snakemake repeats it after the jobs
                 self._print(self.formatter.format(record))
             self._total = Counter(record.stats)
             return

@@ -42,6 +42,7 @@ class TaskEstimate(NamedTuple):
         estimate: Calls, tokens and cost, without questions that are unknown.
         unknown: Input files that are missing or will be recreated; the questions that depend on
             them are unknown.
+        on_papers_data: What the unknown questions would be on the papers' data, where it is known.
         bases: Descriptions of what the expected length of answers is based on.
     """
 
@@ -50,6 +51,7 @@ class TaskEstimate(NamedTuple):
     entry: LLMEntry
     estimate: Estimate
     unknown: tuple[str, ...]
+    on_papers_data: Estimate
     bases: tuple[str, ...]
 
 
@@ -94,24 +96,38 @@ def _estimate(
     remade: Collection[str],
 ) -> TaskEstimate:
     """Estimate one model's tasks of one kind; `name` is (kind, model)."""
-    total = Estimate(entry)
+    total = on_papers_data = Estimate(entry)
     unknown: set[str] = set()
     bases: dict[str, None] = {}
     # Equal questions are asked once per recordings file.
     counted: dict[str, set[Question]] = {}
     for task in tasks:
+        tokens, basis = _likely(task, entry, lengths)
         if missing := missing_inputs(task, remade):
             unknown.update(missing)
+            on_papers_data += _on_papers_data(task, entry, tokens)
             continue
         before = counted.setdefault(task.recordings, set())
         questions = [question for question in task.questions(entry) if question not in before]
         before.update(questions)
-        tokens, basis = _likely(task, entry, lengths)
         part = estimate(questions, entry, recorded.get(task.recordings, ()), tokens)
         total += part
         if part.to_ask:
             bases[basis] = None
-    return TaskEstimate(*name, entry, total, tuple(sorted(unknown)), tuple(bases))
+    return TaskEstimate(*name, entry, total, tuple(sorted(unknown)), on_papers_data, tuple(bases))
+
+
+def _on_papers_data(task: Task, entry: LLMEntry, likely: int) -> Estimate:
+    """Estimate a task on the papers' data; `likely` is the expected tokens of an answer."""
+    questions, input_tokens, sent = task.paper_size()
+    limit = sent or (entry.defaults or {}).get("max_tokens") or entry.max_output_tokens
+    return Estimate(
+        entry,
+        questions,
+        input_tokens=questions * input_tokens,
+        output_tokens=None if limit is None and questions else questions * (limit or 0),
+        likely_output_tokens=questions * min(likely, limit or likely),
+    )
 
 
 def _lengths(

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pieline.core.imports import import_object
 from pieline.core.records import Frozen
@@ -13,6 +13,20 @@ from pieline.models.llm import LLMEntry
 
 LIKELY_OUTPUT_TOKENS = 80
 """Default number of tokens expected for an answer: a small JSON object with a sentence."""
+
+
+class PaperSize(NamedTuple):
+    """Size of a task on the paper's data, for estimates before this data exists.
+
+    Attributes:
+        questions: Number of questions.
+        input_tokens: Mean input tokens of a question, measured as in docs/maintaining.md.
+        max_tokens: Maximum tokens of an answer; None if the request sends no limit.
+    """
+
+    questions: int = 0
+    input_tokens: int = 0
+    max_tokens: int | None = None
 
 
 class Ask(Protocol):
@@ -62,6 +76,10 @@ class Task(Frozen, ABC):
         recorded answers to all tasks of the same class with the same number.
         """
         return LIKELY_OUTPUT_TOKENS
+
+    def paper_size(self) -> PaperSize:
+        """Return the size on the paper's data; without questions if it is unknown."""
+        return PaperSize()
 
     def limit_setting(self) -> str:
         """Return the name of the setting that limits the length of the answers, for messages."""

@@ -32,7 +32,7 @@ from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.parsing import Outcome, Parsed, answer_text, json_values, parse_object
 from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Question, make_question
-from pieline.llm.task import Ask, Task
+from pieline.llm.task import Ask, PaperSize, Task
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import check_named_idioms
 from pieline.studies.idiots.raw import OPENING
@@ -42,6 +42,8 @@ from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 MOST_CONTRADICTIONS = 0.2
 """Maximum share of rows with an idiom among the noes, and without one among the yeses, unless the
 other share is smaller."""
+_PAPER_SIZE = PaperSize(questions=250, input_tokens=242)
+"""Sentences of the paper's corpus, and tokens of the plain prompt with one of them."""
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
     "json_schema": {
@@ -157,6 +159,12 @@ class Detection(Task):
     def limit_setting(self) -> str:
         """Return the name of the setting that limits the length of the answers."""
         return f"idiots.by_model.{self.model}.max_tokens.{self.setting}"
+
+    def paper_size(self) -> PaperSize:
+        """Return the size on the paper's data, for its only setting."""
+        if self.setting != "zero_shot":
+            return PaperSize()
+        return _PAPER_SIZE._replace(max_tokens=self.parameters.max_tokens)
 
     def likely_output_tokens(self) -> int:
         """Estimate the output tokens of an answer: four JSON fields, two of which are sentences."""

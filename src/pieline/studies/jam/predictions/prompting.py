@@ -17,7 +17,7 @@ from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.parsing import Parsed
 from pieline.llm.prompts import load_prompt
 from pieline.llm.questions import Message, Question, make_question
-from pieline.llm.task import Ask, Task
+from pieline.llm.task import Ask, PaperSize, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.contexts import arranged_texts
@@ -33,8 +33,10 @@ from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
 from pieline.studies.jam.records import JamSentence
 
-"""Setting with examples and a vote over several answers."""
-
+PAPER_SENTENCES = {"english": 178 + 534, "german": 137 + 411}
+"""Originals and variants of the paper by language (Table 2)."""
+_INPUT_TOKENS = {"zero_shot": 257, FEW_SHOT: 896}
+"""Mean input tokens of a question by setting."""
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
     "json_schema": {
@@ -88,6 +90,15 @@ class Identification(Task):
         """Estimate the output tokens per answer; candidates and explanations require more."""
         fields = load_prompt(self.inputs["prompt"]).about.get("answer", {})
         return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
+
+    def paper_size(self) -> PaperSize:
+        """Return the size on the paper's data, for its two prompts; the file names the language."""
+        sentences = PAPER_SENTENCES.get(Path(self.inputs["sentences"]).stem, 0)
+        if "neutral" in self.inputs or self.setting not in _INPUT_TOKENS:
+            return PaperSize()
+        samples = self.parameters.samples if isinstance(self.parameters, FewShot) else 1
+        tokens = _INPUT_TOKENS[self.setting]
+        return PaperSize(sentences * samples, tokens, self.parameters.max_tokens)
 
     def limit_setting(self) -> str:
         """Return the names of the settings that limit the length of the answers."""
