@@ -96,6 +96,7 @@ rule jam_human_form:
         sentences=jam_paths.DATASET.format(language="english"),
     output:
         form=jam_paths.HUMAN_FORM,
+        guidelines=jam_paths.HUMAN_GUIDELINES,
         tasks=jam_paths.HUMAN_TASKS,
         labelling=jam_paths.HUMAN_LABELLING,
     log:

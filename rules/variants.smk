@@ -42,14 +42,14 @@ rule jam_label_studio:
 
 
 rule idiolink_review:
-    """Write flagged texts and texts of gold PIEs for manual review: CSV and Label Studio tasks."""
+    """Write flagged texts and texts of gold PIEs for manual review: CSV and Label Studio."""
     input:
         texts=idiolink_files.of_collections(idiolink_paths.TEXTS),
         verdicts=idiolink_files.of_collections(idiolink_paths.VERDICTS),
         splits=idiolink_paths.SPLITS_FILE,
-        corrections=by_wildcards(idiolink_files.corrections),
     output:
         sheet=idiolink_paths.REVIEW,
+        guidelines=idiolink_paths.REVIEW_GUIDELINES,
         tasks=idiolink_paths.REVIEW_TASKS,
         labelling=idiolink_paths.REVIEW_LABELLING,
     log:
@@ -58,7 +58,6 @@ rule idiolink_review:
         "../envs/core.yaml"
     params:
         *modules("idiolink_review"),
-        contents=contents(by_wildcards(idiolink_files.corrections)),
     script:
         "../scripts/idiolink_review.py"
 

@@ -9,6 +9,7 @@ with job(snakemake):
     write_form(
         variants,
         form=snakemake.output.form,
+        guidelines=snakemake.output.guidelines,
         tasks=snakemake.output.tasks,
         labelling=snakemake.output.labelling,
     )

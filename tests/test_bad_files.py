@@ -107,7 +107,7 @@ REVIEW = [
 VERDICTS = [
     dict.fromkeys(VERDICT_COLUMNS, "")
     | {"model": "m", "setting": "zero_shot", "seed": "0", "sentence_id": f"idi00{at}-sen01-id"}
-    | {"sentence": "He came clean, at last.", "gold": "idiomatic", "automatic_verdict": "no"}
+    | {"sentence": "He came clean, at last.", "gold": "idiomatic"}
     | {"verdict": verdict, "answer_key": "a" * 64}
     for at, verdict in enumerate(["yes", ""])
 ]

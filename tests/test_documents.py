@@ -8,7 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pytest
 from support import ROOT, run_snakemake
@@ -18,6 +18,10 @@ from pieline.core.yamls import read_yaml
 from pieline.models.registry import load_registry
 from pieline.results.claims.claim import load_claims
 from pieline.results.report_labels import PARTS
+from pieline.studies.idiolink.variants.validation import Action, Cause
+from pieline.studies.idiots.verdicts import ErrorType
+from pieline.studies.jam.metrics.humans import Label
+from pieline.studies.jam.variants.label_studio import HumanVerdict
 
 DOCUMENTS = [
     path
@@ -171,6 +175,20 @@ class TestNames:
             if program == "python" and rest[0].endswith(".py"):
                 own = re.findall(r"(?<= )--[a-z-]+", re.split("snakemake| -- ", command)[0])
                 assert all(f'"{option}"' in _text(ROOT / rest[0]) for option in own), command
+
+
+FORMS: dict[str, tuple[Any, ...]] = {
+    "idiolink_construction": (Action, Cause),
+    "idiots": (Literal["yes", "no"], ErrorType),
+    "jam_experiments": (HumanVerdict, Label),
+}
+
+
+@pytest.mark.parametrize("study", FORMS)
+def test_the_allowed_values_of_forms_are_documented(study: str) -> None:
+    documented = code_in(ROOT / f"docs/studies/{study}.md")
+    allowed = {value for kind in FORMS[study] for value in get_args(kind) if value}
+    assert allowed <= set(documented), allowed - set(documented)
 
 
 def _resolves(name: str) -> bool:

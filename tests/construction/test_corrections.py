@@ -2,8 +2,10 @@
 
 import csv
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+from xml.etree import ElementTree
 
 import pytest
 from construction_cases import text
@@ -18,9 +20,12 @@ from pieline.studies.idiolink.datasets.assembly import (
 )
 from pieline.studies.idiolink.originals.splits import Splits
 from pieline.studies.idiolink.raw import read_texts
-from pieline.studies.idiolink.records import Document
+from pieline.studies.idiolink.records import Document, Usage
 from pieline.studies.idiolink.variants.generation import GeneratedText
 from pieline.studies.idiolink.variants.validation import (
+    CRITERIA,
+    Action,
+    Cause,
     Correction,
     TextVerdict,
     apply_corrections,
@@ -94,40 +99,111 @@ DECISIONS = {
 
 
 def test_reviewers_get_all_gold_texts_and_flagged_others() -> None:
-    rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
-    assert [(row.text.id, row.why) for row in rows] == [
-        ("007_s08_lit_01", "gold"),
-        ("007_s08_sense_01", "gold"),
-        ("009_s08_lit_02", "flagged"),
-        ("q_009_s08_lit_01", "flagged"),
+    texts = to_review(TEXTS, VERDICTS, SPLITS.gold)
+    assert [text.id for text in texts] == [
+        "007_s08_lit_01",
+        "007_s08_sense_01",
+        "009_s08_lit_02",
+        "q_009_s08_lit_01",
     ]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".json"])
-def test_decisions_are_read_from_sheet_and_label_studio(tmp_path: Path, suffix: str) -> None:
-    sheet, tasks = tmp_path / "review.csv", tmp_path / "review.json"
-    rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
-    write_review(rows, {}, sheet=sheet, tasks=tasks)
-    assert read_corrections(tmp_path / f"review{suffix}") == {}
-    write_review(rows, DECISIONS, sheet=sheet, tasks=tasks)
-    assert read_corrections(tmp_path / f"review{suffix}") == DECISIONS
+SHOWN = ["id", "pie", "domain", "usage", "sentence", "span"]
+ANSWERS = ["action", "cause", "new_sentence", "new_span"]
 
 
-def test_a_canceled_annotation_is_ignored(tmp_path: Path) -> None:
-    path = tmp_path / "review.json"
-    rows = to_review(TEXTS, VERDICTS, SPLITS.gold)
-    write_review(rows, DECISIONS, sheet=tmp_path / "review.csv", tasks=path)
+@pytest.fixture
+def forms(tmp_path: Path) -> Path:
+    """Return the folder of the forms for reviewers."""
+    write_review(
+        to_review(TEXTS, VERDICTS, SPLITS.gold),
+        sheet=tmp_path / "review.csv",
+        guidelines=tmp_path / "guidelines.txt",
+        tasks=tmp_path / "review.json",
+        labelling=tmp_path / "labelling.xml",
+    )
+    return tmp_path
+
+
+def sheet_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def fill_in(path: Path, **annotation: Any) -> None:
+    """Enter the decisions in a sheet or tasks, as a reviewer would."""
+    decided = {
+        name: {field: getattr(item, field) for field in ANSWERS} for name, item in DECISIONS.items()
+    }
+    if path.suffix == ".csv":
+        rows = [row | decided[row["id"]] for row in sheet_rows(path)]
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            sheet = csv.DictWriter(stream, list(rows[0]))
+            sheet.writeheader()
+            sheet.writerows(rows)
+        return
     tasks = json.loads(path.read_text(encoding="utf-8"))
     for task in tasks:
-        task["annotations"] = [item | {"was_cancelled": True} for item in task["annotations"]]
+        result = [
+            {"from_name": name, "value": {"text" if name.startswith("new") else "choices": [value]}}
+            for name, value in decided[task["data"]["id"]].items()
+            if value
+        ]
+        task["annotations"] = [{"result": result} | annotation]
     path.write_text(json.dumps(tasks), encoding="utf-8")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_decisions_are_read_from_sheet_and_label_studio(forms: Path, suffix: str) -> None:
+    path = forms / f"review{suffix}"
     assert read_corrections(path) == {}
+    fill_in(path)
+    assert read_corrections(path) == DECISIONS
+
+
+def test_a_canceled_annotation_is_ignored(forms: Path) -> None:
+    fill_in(forms / "review.json", was_cancelled=True)
+    assert read_corrections(forms / "review.json") == {}
+
+
+def test_reviewers_see_neither_votes_nor_decisions(forms: Path) -> None:
+    rows = sheet_rows(forms / "review.csv")
+    assert list(rows[0]) == SHOWN + ANSWERS
+    assert {row[name] for row in rows for name in ANSWERS} == {""}
+    tasks = json.loads((forms / "review.json").read_text(encoding="utf-8"))
+    assert tasks == [{"data": {name: row[name] for name in SHOWN}} for row in rows]
+    assert rows[1]["sentence"] == "He told it all."
+    assert rows[1]["domain"] == "Food"
+    labelling = (forms / "labelling.xml").read_text(encoding="utf-8")
+    assert set(re.findall(r"\$(\w+)", labelling)) == set(SHOWN) - {"id"}
+
+
+def test_guidelines_explain_criteria_kinds_and_allowed_values(forms: Path) -> None:
+    guidelines = (forms / "guidelines.txt").read_text(encoding="utf-8")
+    form = ElementTree.fromstring((forms / "labelling.xml").read_text(encoding="utf-8"))
+    shown = [value for part in form.iter() for value in part.attrib.values()]
+    causes = [cause for cause in get_args(Cause) if cause]
+    labels = [*get_args(Action), *causes]
+    assert [choice.get("value") for choice in form.iter("Choice")] == labels
+    meanings = [
+        line.strip()
+        for line in guidelines.splitlines()
+        if line.startswith("  ") and line.split(":")[0].strip() in {*labels, *get_args(Usage)}
+    ]
+    assert len(meanings) == len(labels) + len(get_args(Usage))
+    for line in (*meanings, *CRITERIA.values()):
+        assert line in guidelines
+        assert any(line in value for value in shown), line
 
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"action": "fine"}, "action"),
+        (
+            {"action": "fine"},
+            "action: Input should be 'valid', 'span_corrected', 'text_revised' or 'replaced'"
+            " (given: 'fine')",
+        ),
         ({"action": "", "new_sentence": "He told it all."}, "action: Input should be"),
         ({"new_span": "the beans"}, "action 'valid' does not allow a new sentence or span"),
         ({"action": "span_corrected"}, "needs a new span"),
@@ -138,7 +214,7 @@ def test_a_canceled_annotation_is_ignored(tmp_path: Path) -> None:
         ({"action": "text_revised"}, "needs a new sentence"),
         ({"action": "replaced", "new_sentence": "Nothing of it."}, "is not in the corrected"),
         ({"action": "span_corrected", "new_span": "the peas"}, "is not in the corrected"),
-        ({"cause": "mood"}, "cause"),
+        ({"cause": "mood"}, "cause: Input should be '', 'wrong_span', 'usage_mismatch', "),
     ],
 )
 def test_an_inconsistent_decision_reports_row_and_id(

@@ -25,6 +25,8 @@ from pieline.studies.idiots.study import IdiotsStudy
 from pieline.studies.idiots.verdicts import (
     ReviewCase,
     human_verdicts,
+    names_pie,
+    paired,
     read_cases,
     review_cases,
     save_cases,
@@ -100,12 +102,16 @@ def judged(
     files = {"jsonl": folder / "cases.jsonl", "table": folder / "cases.csv"}
     invented = published("text_numbers", "id")["idiots.invented_llama2"]["value"]
     types = iter(["invented"] * round(invented))
+    named = {
+        prediction.id: "yes" if names_pie(sentence, prediction) else "no"
+        for sentence, prediction in paired(suite, predictions)
+    }
     cases = [
         case.model_copy(
             update={
-                "verdict": case.automatic_verdict,
+                "verdict": named[case.sentence_id],
                 "error_type": next(types, "phrasal_verb")
-                if (case.gold, case.automatic_verdict) == ("idiomatic", "no")
+                if (case.gold, named[case.sentence_id]) == ("idiomatic", "no")
                 else "",
             }
         )

@@ -47,8 +47,8 @@ def edit(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
         path.write_text("".join([*lines, "\n"]), encoding="utf-8")
         return
     rows = list(csv.DictReader(text.splitlines()))
-    columns = list(rows[0])
     change(rows)
+    columns = list(rows[0])
     # Spreadsheets may write a byte order mark, CRLF, and reordered columns.
     with path.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.DictWriter(stream, columns[::-1], lineterminator="\r\n")
@@ -59,13 +59,29 @@ def edit(path: Path, change: Callable[[list[dict[str, str]]], object]) -> None:
 def test_only_answers_that_detect_an_idiom_are_judged(cases: tuple[Path, Path]) -> None:
     exported = read_cases(cases[0])
     assert exported == read_cases(cases[1])
-    assert [(case.gold, case.automatic_verdict, case.verdict) for case in exported] == [
-        ("idiomatic", "yes", ""),
-        ("idiomatic", "no", ""),
-        ("distractor", "yes", ""),
-        ("distractor", "no", ""),
+    assert [(case.gold, case.verdict) for case in exported] == [
+        ("idiomatic", ""),
+        ("idiomatic", ""),
+        ("distractor", ""),
+        ("distractor", ""),
     ]
     assert human_verdicts(exported, PREDICTIONS, RUN) == {}
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_a_person_does_not_see_the_automatic_verdict(cases: tuple[Path, Path], kind: int) -> None:
+    def check(rows: list[dict[str, str]]) -> None:
+        assert set(rows[0]) == {
+            *("model", "setting", "seed", "sentence_id", "sentence", "gold_idiom", "gold"),
+            *("idiom", "meaning", "explanation", "verdict", "error_type", "answer_key"),
+        }
+        assert {(row["verdict"], row["error_type"]) for row in rows} == {("", "")}
+        # Earlier versions wrote it; their files are still read.
+        for row in rows:
+            row.update(automatic_verdict="yes", verdict="no")
+
+    edit(cases[kind], check)
+    assert [case.verdict for case in read_cases(cases[kind])] == ["no"] * 4
 
 
 @pytest.mark.parametrize("kind", [0, 1])

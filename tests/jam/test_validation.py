@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from copy import deepcopy
 
 import pytest
@@ -328,6 +329,16 @@ def test_a_review_of_another_text_is_refused(tmp_path, exported, person):
     for adjudications in [], [Review(item_id=name, verdict="valid")]:
         with pytest.raises(UserError, match=problem):
             built(originals, variants, reviews, adjudications)
+
+
+def test_reviewers_do_not_see_the_results_of_checks(exported):
+    originals, variants, _ = exported
+    flagged = [item.model_copy(update={"flags": ("other_pie",)}) for item in variants]
+    assert review_items(originals, flagged) == review_items(originals, variants)
+    config = labelling_config(text_name="Hard variant", criteria=CRITERIA)
+    shown = {"original", "expression", "gold_label", "text"}
+    assert set(re.findall(r"\$(\w+)", config)) == shown
+    assert set(review_items(originals, flagged)[0]) == shown | {"item_id"}
 
 
 def test_label_studio_takes_configuration_tasks_and_annotations(exported):

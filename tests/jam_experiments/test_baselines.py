@@ -145,11 +145,17 @@ class Form:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.csv, self.tasks, self.labelling = (
-            folder / name for name in ("form.csv", "tasks.json", "labelling.xml")
+        self.csv, self.guidelines, self.tasks, self.labelling = (
+            folder / name for name in ("form.csv", "form.txt", "tasks.json", "labelling.xml")
         )
         variants = sample_variants(SENTENCES, 1)
-        write_form(variants, form=self.csv, tasks=self.tasks, labelling=self.labelling)
+        write_form(
+            variants,
+            form=self.csv,
+            guidelines=self.guidelines,
+            tasks=self.tasks,
+            labelling=self.labelling,
+        )
         self.gold = {item.id: item.is_figurative for item in variants}
         with self.csv.open(encoding="utf-8", newline="") as stream:
             self.rows = list(csv.DictReader(stream))
@@ -217,8 +223,10 @@ def test_the_form_shows_the_text_and_the_expression_and_no_gold_label(form: Form
     assert [task["data"] | {"label": ""} for task in tasks] == form.rows
     assert form.rows[0]["sentence"] == form.rows[0]["pie"] == "go dutch"
     interface = ElementTree.parse(form.labelling).getroot()
-    choices = [choice.get("value") for choice in interface.iter("Choice")]
-    assert choices == list(get_args(Label))
+    choices = {choice.get("value"): choice.get("html") for choice in interface.iter("Choice")}
+    assert list(choices) == list(get_args(Label))
+    guidelines = form.guidelines.read_text("utf-8").splitlines()
+    assert [line.strip() for line in guidelines[-len(choices) :]] == list(choices.values())
     texts = " ".join(value for element in interface.iter() for value in element.attrib.values())
     assert set(re.findall(r"\$(\w+)", texts)) == {"sentence", "pie"}
 

@@ -450,7 +450,7 @@ def verdicts(name: str = "cases.csv", **fields: str) -> Change:
     """Return a change that configures a file with one judged answer of a run."""
     case = dict.fromkeys(COLUMNS, "") | {
         "model": "smollm2-135m-instruct", "setting": "zero_shot", "seed": "1", "gold": "idiomatic",
-        "sentence_id": "idi001-sen01-id", "automatic_verdict": "no", "answer_key": "a",
+        "sentence_id": "idi001-sen01-id", "answer_key": "a",
     }  # fmt: skip
 
     def apply(folder: Path) -> None:
@@ -988,7 +988,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     ),
     "a verdict in another column": (
         "plan",
-        verdicts(automatic_verdict="yes"),
+        verdicts(explanation="yes"),
         "no verdict on a run of this configuration; fill in the column verdict",
     ),
     "verdicts saved as text": ("plan", verdicts("cases.txt"), "save the table as .csv"),

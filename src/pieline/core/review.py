@@ -1,13 +1,14 @@
-"""Forms for people: sheets (CSV, TSV), JSON lines, and tasks and exports of Label Studio."""
+"""Forms for people: sheets (CSV, TSV) with guidelines, JSON lines, and files of Label Studio."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.sax.saxutils import quoteattr
 
 from pydantic import BaseModel
 
 from pieline.core.errors import UserError
-from pieline.core.files import read_json, read_text, write_json
+from pieline.core.files import read_json, read_text, write_json, write_text
 from pieline.core.records import validated
 from pieline.core.tables import read_table, write_csv
 
@@ -23,34 +24,49 @@ def write_sheet(
     write_csv(path, columns, rows, delimiter=delimiter, for_people=True)
 
 
-def write_tasks(
-    path: str | Path,
-    rows: Iterable[Mapping[str, str]],
-    controls: Mapping[str, str] = {},
-    *,
-    about: str = "",
+def write_guidelines(
+    path: str | Path, columns: Collection[str], sections: Mapping[str, Sequence[str]]
 ) -> None:
-    """Write rows as Label Studio tasks.
+    """Write the guidelines of a sheet as text.
 
     Args:
-        path: Path of the JSON file.
-        rows: Shown values by field, and answers that are known already.
-        controls: Type of control (`choices` or `textarea`) of each answer, by field.
-        about: Field to which the controls belong.
+        path: Path of the file.
+        columns: Columns that annotators fill in.
+        sections: Lines below each heading.
     """
-    tasks = []
-    for row in rows:
-        answers = [
-            {
-                **{"from_name": name, "to_name": about, "type": kind},
-                "value": {"choices" if kind == "choices" else "text": [row[name]]},
-            }
-            for name, kind in controls.items()
-            if row.get(name)
-        ]
-        data = {name: value for name, value in row.items() if name not in controls}
-        tasks.append({"data": data, **({"annotations": [{"result": answers}]} if answers else {})})
-    write_json(path, tasks)
+    lines = [
+        f"Fill in only these columns of a copy of the sheet: {', '.join(columns)}.",
+        "Keep the apostrophes before some texts, which stop spreadsheets from running formulas.",
+    ]
+    for name, body in sections.items():
+        lines += ["", name, *(f"  {line}" for line in body)]
+    write_text(path, "\n".join([*lines, ""]))
+
+
+def write_tasks(path: str | Path, rows: Iterable[Mapping[str, str]]) -> None:
+    """Write rows as Label Studio tasks, without answers.
+
+    Annotators can see every field, so a row must not contain anything that biases them.
+    """
+    write_json(path, [{"data": dict(row)} for row in rows])
+
+
+def meanings(labels: Mapping[str, str]) -> list[str]:
+    """Return a line with the meaning of each label."""
+    return [f"{label}: {meaning}" for label, meaning in labels.items()]
+
+
+def choices(labels: Mapping[str, str]) -> str:
+    """Return Label Studio's choices: labels as exported, shown with their meanings."""
+    return "\n".join(
+        f"    <Choice value={quoteattr(label)} html={quoteattr(line)}/>"
+        for label, line in zip(labels, meanings(labels), strict=True)
+    )
+
+
+def headers(lines: Iterable[str]) -> str:
+    """Return Label Studio's headers with these lines, in its smallest size."""
+    return "\n".join(f'  <Header size="6" value={quoteattr(line)}/>' for line in lines)
 
 
 class ReviewedRow(NamedTuple):

@@ -22,6 +22,7 @@ TEXTS = "results/variants/idiolink/{collection}.texts.jsonl"
 TEXTS_REPORT = "results/variants/idiolink/{collection}.report.json"
 VERDICTS = "results/variants/idiolink/{collection}.verdicts.jsonl"
 REVIEW = "results/variants/idiolink/review.csv"
+REVIEW_GUIDELINES = "results/variants/idiolink/review_guidelines.txt"
 REVIEW_TASKS = "results/variants/idiolink/review_tasks.json"
 REVIEW_LABELLING = "results/variants/idiolink/review_labelling.xml"
 

@@ -22,7 +22,6 @@ from pieline.languages.spelling import normalize
 from pieline.studies.idiots.raw import OPENING
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
-YesNo = Literal["yes", "no"]
 ErrorType = Literal[
     "phrasal_verb", "idiom_of_element", "unrelated_idiom", "same_meaning", "invented", "other"
 ]
@@ -37,7 +36,8 @@ class ReviewCase(Frozen):
     """A sentence in which a model detected an idiom; a person judges whether it named the gold PIE.
 
     In an idiomatic sentence, "yes" means that the model was right for the right reason; in a
-    distractor, that it gave the associated PIE a figurative meaning.
+    distractor, that it gave the associated PIE a figurative meaning. The verdict of the matching
+    function is left out, because it would bias people.
 
     Attributes:
         gold: Class of the sentence.
@@ -56,7 +56,6 @@ class ReviewCase(Frozen):
     idiom: str
     meaning: str
     explanation: str
-    automatic_verdict: YesNo
     verdict: Literal["", "yes", "no"] = ""
     error_type: Literal[""] | ErrorType = ""
     answer_key: str
@@ -144,7 +143,6 @@ def review_cases(
             idiom=prediction.idiom or "",
             meaning=prediction.meaning or "",
             explanation=prediction.explanation or "",
-            automatic_verdict="yes" if names_pie(sentence, prediction) else "no",
             answer_key=prediction.answer_key,
         )
         for sentence, prediction in paired(sentences, predictions)

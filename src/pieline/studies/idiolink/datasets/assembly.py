@@ -253,8 +253,8 @@ def require_review(reviewed: ReviewedTexts, *, sheet: str | Path) -> None:
     Raises:
         UserError: Some texts await review.
     """
-    rows = to_review(reviewed.texts, reviewed.verdicts, reviewed.splits.gold)
-    awaiting = [row.text.id for row in rows if row.text.id not in reviewed.corrections]
+    texts = to_review(reviewed.texts, reviewed.verdicts, reviewed.splits.gold)
+    awaiting = [text.id for text in texts if text.id not in reviewed.corrections]
     if awaiting:
         raise UserError(
             f"{len(awaiting)} texts await human review (first: {awaiting[0]})",

@@ -3,13 +3,22 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from pydantic import ValidationError, model_validator
 
 from pieline.core.errors import UserError
+from pieline.core.files import write_text
 from pieline.core.records import Id, Record, check_unique_ids, explain, load_jsonl, save_jsonl
-from pieline.core.review import reviewed_rows, write_sheet, write_tasks
+from pieline.core.review import (
+    choices,
+    headers,
+    meanings,
+    reviewed_rows,
+    write_guidelines,
+    write_sheet,
+    write_tasks,
+)
 from pieline.core.texts import nfc
 from pieline.llm.answers import Answer
 from pieline.llm.parsing import Parsed, parse_object
@@ -21,8 +30,15 @@ from pieline.studies.idiolink.variants.generation import GeneratedText, Role, Ro
 
 VOTES = 3
 """Votes per text (section 3.2.3)."""
-CRITERIA = ("fluent", "unambiguous", "on_domain", "span_fits")
-"""The four criteria of section 3.2.3, in the order of the paper."""
+CRITERIA = {
+    "fluent": "It is fluent and coherent, and a reader understands it without another text.",
+    "unambiguous": "It is clearly of its kind. It has no idiom other than the PIE, which is in"
+    " literal and idiomatic texts exactly once, and not in the others.",
+    "on_domain": "Its content belongs to the domain.",
+    "span_fits": "The span is in the text, and contains exactly the words that carry the meaning of"
+    " the PIE.",
+}
+"""The four criteria of section 3.2.3, in the order of the paper, as shown to reviewers."""
 
 Label = Literal["valid", "invalid", "undecided"]
 
@@ -189,28 +205,64 @@ Cause = Literal[
     "", "wrong_span", "usage_mismatch", "ambiguous", "unclear", "other_idiom", "off_domain"
 ]
 
-_DECISION = ("action", "cause", "new_sentence", "new_span")
-COLUMNS = [
-    *("id", "pie", "domain", "usage", "sentence", "span"),
-    *("why", "votes", "failed", "comments", *_DECISION),
-]
-"""Columns of the review sheet; reviewers fill in the last four."""
+ACTIONS = {
+    "valid": "it meets all criteria and stays as it is",
+    "span_corrected": "only the span changes; enter new_span",
+    "text_revised": "the text is changed as little as possible; enter new_sentence, and new_span if"
+    " the span changes",
+    "replaced": "the text cannot be repaired; write another of its kind in new_sentence, with"
+    " new_span if the span changes",
+}
+CAUSES = {
+    "wrong_span": "the span has the wrong words",
+    "usage_mismatch": "the text is of another kind, such as literal instead of idiomatic",
+    "ambiguous": "more than one reading is possible",
+    "unclear": "the text is not fluent, or not understandable by itself",
+    "other_idiom": "the text has another idiom, or the PIE too often",
+    "off_domain": "the content does not belong to the domain",
+}
+_USAGES = {
+    "literal": "contains the PIE, whose words have their ordinary meanings",
+    "idiomatic": "contains the PIE with its figurative meaning",
+    "simplification": "an idiomatic text in which plain words replace the PIE",
+    "sense": "expresses the figurative meaning of the PIE in plain words, independently",
+}
 
-LABELLING = """<View>
-  <Header value="PIE: $pie, domain: $domain, kind: $usage"/>
+_SHOWN = ("id", "pie", "domain", "usage", "sentence", "span")
+_DECISION = ("action", "cause", "new_sentence", "new_span")
+_GUIDELINES = {
+    "Kinds of texts (usage) about a potentially idiomatic expression (PIE)": meanings(_USAGES),
+    "A text is valid if it meets all of these criteria": [
+        f"{number}. {criterion}" for number, criterion in enumerate(CRITERIA.values(), start=1)
+    ],
+}
+_SHEET_GUIDELINES = {
+    **_GUIDELINES,
+    "action: one of these, for every text": meanings(ACTIONS),
+    "cause: one of these, or empty; why the text is not valid": meanings(CAUSES),
+    "new_sentence, new_span: the new text and span; empty if unchanged": [
+        "The span must be in the text, word for word.",
+    ],
+}
+
+LABELLING = f"""<View>
+  <Header value="PIE: $pie"/>
+  <Header size="5" value="Domain: $domain"/>
+  <Header size="5" value="Kind: $usage"/>
   <Text name="sentence" value="$sentence"/>
   <Text name="span" value="Span: $span"/>
-  <Text name="why" value="$why: $failed $comments"/>
+{headers(line for name, lines in _GUIDELINES.items() for line in (name, *lines))}
   <Choices name="action" toName="sentence" choice="single" required="true">
-    <Choice value="valid"/><Choice value="span_corrected"/>
-    <Choice value="text_revised"/><Choice value="replaced"/>
+{choices(ACTIONS)}
   </Choices>
+  <Header size="6" value="Why is the text not valid?"/>
   <Choices name="cause" toName="sentence" choice="single">
-    <Choice value="wrong_span"/><Choice value="usage_mismatch"/><Choice value="ambiguous"/>
-    <Choice value="unclear"/><Choice value="other_idiom"/><Choice value="off_domain"/>
+{choices(CAUSES)}
   </Choices>
-  <TextArea name="new_sentence" toName="sentence" maxSubmissions="1"/>
-  <TextArea name="new_span" toName="sentence" maxSubmissions="1"/>
+  <TextArea name="new_sentence" toName="sentence" maxSubmissions="1"
+            placeholder="new_sentence, if it changes"/>
+  <TextArea name="new_span" toName="sentence" maxSubmissions="1"
+            placeholder="new_span, if it changes"/>
 </View>
 """
 """Label Studio labeling configuration for the tasks."""
@@ -222,9 +274,8 @@ class Correction(Record):
     Attributes:
         id: Id of the text.
         sentence, span: Sentence and span as reviewed; the decision applies only to this version.
-        action: `valid`: no change; `span_corrected`: different span in the same sentence;
-            `text_revised`: edited sentence; `replaced`: different sentence.
-        cause: Reason for the change, if stated.
+        action: What changes (`ACTIONS`).
+        cause: Reason for the change, if stated (`CAUSES`).
         new_sentence, new_span: Replacements; empty keeps the original.
     """
 
@@ -266,52 +317,39 @@ class Correction(Record):
         return self.action != "valid"
 
 
-class ReviewRow(NamedTuple):
-    """A text to review with its verdict; `why` is `gold` or `flagged`."""
-
-    text: GeneratedText
-    verdict: TextVerdict
-    why: str
-
-
 def to_review(
     texts: Iterable[GeneratedText], verdicts: Iterable[TextVerdict], gold: Iterable[str]
-) -> list[ReviewRow]:
+) -> list[GeneratedText]:
     """Return the texts to review, sorted by id: all texts of gold PIEs, flagged texts of others."""
     by_id = {verdict.id: verdict for verdict in verdicts}
     checked = set(gold)
     return [
-        ReviewRow(text, by_id[text.id], "gold" if text.pie in checked else "flagged")
+        text
         for text in sorted(texts, key=lambda text: text.id)
         if text.pie in checked or by_id[text.id].flagged
     ]
 
 
 def write_review(
-    rows: Sequence[ReviewRow], corrections: Mapping[str, Correction], *, sheet: Path, tasks: Path
+    texts: Iterable[GeneratedText], *, sheet: Path, guidelines: Path, tasks: Path, labelling: Path
 ) -> None:
-    """Write the review sheet (CSV) and Label Studio tasks (JSON), including existing decisions."""
-    values = [_cells(row, corrections.get(row.text.id)) for row in rows]
-    write_sheet(sheet, COLUMNS, values)
-    controls = {
-        name: "choices" if name in ("action", "cause") else "textarea" for name in _DECISION
-    }
-    write_tasks(tasks, values, controls, about="sentence")
+    """Write the forms for reviewers, without votes and decisions, which would bias them.
 
-
-def _cells(row: ReviewRow, correction: Correction | None) -> dict[str, str]:
-    text, verdict = row.text, row.verdict
-    failed = (f"{name} ({count})" for name, count in sorted(verdict.failed.items()))
-    decided = correction.model_dump() if correction else {}
-    return {
-        **{name: getattr(text, name) for name in ("id", "pie", "usage", "sentence", "span")},
-        "domain": text.subject,
-        "why": row.why,
-        "votes": " ".join(verdict.votes),
-        "failed": ", ".join(failed),
-        "comments": " | ".join(verdict.comments),
-        **{name: decided.get(name, "") for name in _DECISION},
-    }
+    Args:
+        texts: Texts to review.
+        sheet: Path of the sheet (CSV); reviewers fill in a copy.
+        guidelines: Path of the sheet's guidelines (text), with the allowed values.
+        tasks: Path of the texts as Label Studio tasks (JSON).
+        labelling: Path of the Label Studio labeling configuration (XML).
+    """
+    rows = []
+    for text in texts:
+        fields = text.model_dump() | {"domain": text.subject}
+        rows.append({name: str(fields[name]) for name in _SHOWN})
+    write_sheet(sheet, [*_SHOWN, *_DECISION], rows)
+    write_guidelines(guidelines, _DECISION, _SHEET_GUIDELINES)
+    write_tasks(tasks, rows)
+    write_text(labelling, LABELLING)
 
 
 def read_corrections(path: str | Path) -> dict[str, Correction]:

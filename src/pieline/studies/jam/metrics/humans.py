@@ -8,14 +8,20 @@ from itertools import combinations
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal, get_args
-from xml.sax.saxutils import quoteattr
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import write_text
 from pieline.core.measures import Measure, share
 from pieline.core.records import Frozen, Id, validated
-from pieline.core.review import reviewed_rows, write_sheet, write_tasks
+from pieline.core.review import (
+    choices,
+    meanings,
+    reviewed_rows,
+    write_guidelines,
+    write_sheet,
+    write_tasks,
+)
 from pieline.core.significance import cohen_kappa
 from pieline.core.tables import read_table
 from pieline.core.texts import nfc
@@ -23,7 +29,12 @@ from pieline.studies.jam.records import JamSentence, by_original
 
 Label = Literal["figurative", "literal", "ambiguous"]
 Origin = Literal["people", "simulated"]
-
+LABELS = {
+    "figurative": "it has its figurative meaning",
+    "literal": "its words have their ordinary meanings",
+    "ambiguous": "both are possible",
+}
+"""Labels as shown to annotators."""
 
 _FORM = "fill in the form written by the workflow"
 _LABELS = f"write one of {', '.join(get_args(Label))}"
@@ -49,12 +60,14 @@ class LabeledVariant(Frozen):
 
 COLUMNS = ("variant_id", "first", "second", "origin")
 
-_LABELLING = """<View>
+_QUESTION = "How is the expression used in this text?"
+_LABELLING = f"""<View>
   <Header value="Expression: $pie"/>
   <Text name="sentence" value="$sentence"/>
-  <Header size="5" value="How is the expression used in this text?"/>
+  <Header size="5" value="{_QUESTION}"/>
   <Choices name="label" toName="sentence" choice="single" required="true">
-{choices}  </Choices>
+{choices(LABELS)}
+  </Choices>
 </View>
 """
 
@@ -121,13 +134,14 @@ def sample_variants(sentences: Iterable[JamSentence], seed: int = 42) -> list[Ja
 
 
 def write_form(
-    variants: Iterable[JamSentence], *, form: Path, tasks: Path, labelling: Path
+    variants: Iterable[JamSentence], *, form: Path, guidelines: Path, tasks: Path, labelling: Path
 ) -> None:
     """Write the annotation form, without gold labels, as a CSV and for Label Studio.
 
     Args:
         variants: One variant per original.
         form: Path of the CSV form; each annotator fills in the column `label` of a copy.
+        guidelines: Path of the form's guidelines (text), with the allowed labels.
         tasks: Path of the same variants as Label Studio tasks (JSON).
         labelling: Path of the Label Studio labeling configuration (XML).
     """
@@ -135,9 +149,9 @@ def write_form(
         {"variant_id": item.id, "sentence": item.sentence, "pie": item.pies[0]} for item in variants
     ]
     write_sheet(form, ["variant_id", "sentence", "pie", "label"], fields)
+    write_guidelines(guidelines, ["label"], {f"label: {_QUESTION}": meanings(LABELS)})
     write_tasks(tasks, fields)
-    choices = "".join(f"    <Choice value={quoteattr(label)}/>\n" for label in get_args(Label))
-    write_text(labelling, _LABELLING.format(choices=choices))
+    write_text(labelling, _LABELLING)
 
 
 def read_labels(*paths: str | Path) -> list[LabeledVariant]:

@@ -14,13 +14,13 @@ from pydantic import Field, model_validator
 
 from pieline.core.errors import UserError
 from pieline.core.records import Id, Record, check_unique_ids, validated
-from pieline.core.review import reviewed_rows, write_sheet
+from pieline.core.review import choices, headers, reviewed_rows, write_sheet
 
 HumanVerdict = Literal["valid", "corrected", "invalid"]
-VERDICTS: dict[HumanVerdict, str] = {
-    "valid": "Valid: it can stay as it is",
-    "corrected": "Corrected: valid as rewritten below",
-    "invalid": "Invalid: it breaks the guidelines and cannot be repaired",
+VERDICTS = {
+    "valid": "it can stay as it is",
+    "corrected": "it is valid as rewritten below",
+    "invalid": "it breaks the guidelines and cannot be repaired",
 }
 _CONTROLS = ("verdict", "correction", "note")
 """Control names in the labeling configuration."""
@@ -59,14 +59,6 @@ def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
     `text_name` is the heading of the reviewed text ("Hard variant"); `criteria` are the validity
     criteria shown to the annotator.
     """
-    choices = "\n".join(
-        f"    <Choice value={quoteattr(value)} html={quoteattr(label)}/>"
-        for value, label in VERDICTS.items()
-    )
-    headings = "\n".join(
-        f'  <Header size="6" value={quoteattr(f"{number}. {text}")}/>'
-        for number, text in enumerate(criteria, start=1)
-    )
     return f"""<View>
   <Header value="Original sentence"/>
   <Text name="original" value="$original"/>
@@ -74,10 +66,9 @@ def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
   <Header size="5" value="Gold label: $gold_label"/>
   <Header value={quoteattr(text_name)}/>
   <Text name="text" value="$text"/>
-  <Header size="6" value="Automatic checks: $remarks"/>
-{headings}
+{headers(f"{number}. {text}" for number, text in enumerate(criteria, start=1))}
   <Choices name="verdict" toName="text" choice="single" required="true">
-{choices}
+{choices(VERDICTS)}
   </Choices>
   <TextArea name="correction" toName="text" rows="4" maxSubmissions="1" value="$text"
             placeholder="The corrected text, changed as little as possible"

@@ -136,8 +136,6 @@ def review_items(
             "expression": ", ".join(item.pies),
             "gold_label": "figurative" if item.is_figurative else "literal",
             "text": item.sentence,
-            # Label Studio reports an error for empty text.
-            "remarks": ", ".join(item.flags) or "none",
         }
         for item in variants
     ]
