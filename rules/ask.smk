@@ -22,7 +22,6 @@ rule jam_generate_variants:
         language=jam_files.written_constraint(JAM),
     conda:
         "../envs/llm.yaml"
-    threads: question_threads("jam_generate_variants")
     resources:
         mem_mb=growing(8000),
         runtime=growing(240),
@@ -48,7 +47,6 @@ rule prompt_idioms:
         model=CALLED,
     conda:
         "../envs/llm.yaml"
-    threads: question_threads("prompt_idioms")
     resources:
         mem_mb=growing(8000),
         runtime=growing(240),
@@ -84,7 +82,6 @@ if JAM.settings.variants.model:
             model=JAM.project.constraint("llm", "encoder"),
         conda:
             "../envs/llm.yaml"
-        threads: question_threads("jam_neutral_variants")
         resources:
             mem_mb=growing(8000),
             runtime=growing(60),
@@ -108,7 +105,6 @@ if JAM.settings.variants.model:
             benchmark_of(jam_paths.NEUTRAL_CONTEXTS)
         conda:
             "../envs/llm.yaml"
-        threads: question_threads("jam_neutral_contexts")
         resources:
             mem_mb=growing(8000),
             runtime=growing(60),
@@ -134,7 +130,6 @@ rule prompt_neutral:
         model=CALLED,
     conda:
         "../envs/llm.yaml"
-    threads: question_threads("prompt_neutral")
     resources:
         mem_mb=growing(8000),
         runtime=growing(120),
@@ -166,7 +161,6 @@ rule idiots_detect:
         setting=idiots_files.constraints(IDIOTS)["setting"],
     conda:
         "../envs/llm.yaml"
-    threads: question_threads("idiots_detect")
     resources:
         mem_mb=growing(8000),
         runtime=growing(240),
@@ -199,7 +193,6 @@ rule idiolink_generate:
         collection=alternatives(idiolink_models.COLLECTIONS),
     conda:
         "../envs/llm.yaml"
-    threads: question_threads("idiolink_generate")
     resources:
         mem_mb=growing(8000),
         runtime=growing(240),
@@ -225,7 +218,6 @@ rule idiolink_validate:
         collection=alternatives(idiolink_models.COLLECTIONS),
     conda:
         "../envs/llm.yaml"
-    threads: question_threads("idiolink_validate")
     resources:
         mem_mb=growing(8000),
         runtime=growing(240),
@@ -252,7 +244,6 @@ rule idiolink_embed:
         texts=alternatives(["documents", *idiolink_tasks.TEXT_MODES]),
     conda:
         "../envs/llm.yaml"
-    threads: question_threads("idiolink_embed")
     resources:
         mem_mb=growing(8000),
         runtime=growing(240),
@@ -286,7 +277,6 @@ rule serve:
         model=alternatives(SHARE_SERVER),
     conda:
         "../envs/llm.yaml"
-    threads: lambda wildcards: REGISTRY[wildcards.model].threads
     resources:
         gpu=lambda wildcards: server_gpus(REGISTRY[wildcards.model]),
         # A cluster may spread GPUs over nodes, but a server needs all of them on one node.

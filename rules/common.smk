@@ -345,11 +345,6 @@ def served_before(kind):
     return marker
 
 
-def question_threads(kind):
-    """Return a function for threads: those of the model of a task."""
-    return lambda wildcards: LLM_TASKS[kind].make(**wildcards).entry().threads
-
-
 def question_params(kind):
     """Return the params of a rule that runs `scripts/ask.py`, except its modules."""
     spec = LLM_TASKS[kind]

@@ -5,7 +5,7 @@ from pathlib import Path
 from pieline.core.files import sha256
 from pieline.core.jobs import job, optional_folder
 from pieline.core.records import load_jsonl
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder
 from pieline.studies.idiolink.predictions.embedding import (
     embed_index,
     embed_query_modes,
@@ -18,10 +18,10 @@ from pieline.studies.idiolink.predictions.vectors import Shards, save_vectors
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):
-    entry = EmbedderEntry.from_spec(snakemake.params.spec)
+    entry = ConfiguredEmbedder.from_spec(snakemake.params.spec)
     folder = optional_folder(snakemake.input.weights)
     digests = weights_digests(entry, folder)
-    model = load_encoder(entry, weights=folder)
+    model = load_encoder(entry, weights=folder, device=entry.device)
     texts, asked = sha256(snakemake.input.documents), sha256(snakemake.input.queries)
     output, outputs = snakemake.output.documents, snakemake.output.queries
     shards = (

@@ -6,7 +6,7 @@ from pieline.core.files import write_json
 from pieline.core.jobs import job, optional_folder
 from pieline.core.records import load_jsonl
 from pieline.core.sidecars import write_digest_list
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
 from pieline.studies.idiolink.metrics.validation import ndcg_at_10
@@ -18,7 +18,7 @@ from pieline.studies.idiolink.training.contrastive import TrainingData, fine_tun
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
 with job(snakemake):
-    spec = EmbedderEntry.from_spec(snakemake.params.spec)
+    spec = ConfiguredEmbedder.from_spec(snakemake.params.spec)
     weights = optional_folder(snakemake.input.weights)
     checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
     use_deterministic_kernels()

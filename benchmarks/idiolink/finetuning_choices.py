@@ -21,7 +21,7 @@ from sentence_transformers import SentenceTransformer
 
 from pieline.core.errors import run_command
 from pieline.core.files import write_json
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder, EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
 from pieline.studies.idiolink.datasets.tuples import (
@@ -67,7 +67,7 @@ def load(folder: Path, split: str) -> IdiolinkDataset:
 
 
 def test_scores(
-    model: SentenceTransformer, entry: EmbedderEntry, test: IdiolinkDataset
+    model: SentenceTransformer, entry: ConfiguredEmbedder, test: IdiolinkDataset
 ) -> dict[str, list[float]]:
     """Return R-Precision and nDCG@10 (percent) by query mode."""
     vectors = embed_index(model, test.documents, entry, progress=False)
@@ -90,7 +90,7 @@ def train(folder: Path, choice: dict[str, Any], seed: int, checkpoint: Path) -> 
     """Train once; return the validation scores by epoch, the best epoch and the test scores."""
     registered = load_registry(ROOT / "models.yaml")["sbert"]
     assert isinstance(registered, EmbedderEntry)
-    entry = registered.model_copy(update=choice.get("entry", {}))
+    entry = registered.with_inputs("paper").model_copy(update=choice.get("entry", {}))
     datasets = {split: load(folder, split) for split in ("train", "val", "test")}
     train_split, validation = datasets["train"], datasets["val"]
     texts = train_split.queries, train_split.documents

@@ -25,7 +25,7 @@ from sentence_transformers import SentenceTransformer
 
 from pieline.core.errors import run_command
 from pieline.core.files import write_json
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder, EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import weights_location
 from pieline.studies.idiolink.datasets.dataset import meaning_qrels
@@ -47,7 +47,11 @@ Numbers = dict[str, tuple[float, float]]
 
 
 def each_mode(
-    documents: list[Document], queries: list[Query], entry: EmbedderEntry, *, once: bool = False
+    documents: list[Document],
+    queries: list[Query],
+    entry: ConfiguredEmbedder,
+    *,
+    once: bool = False,
 ) -> Numbers:
     """Score each mode separately; embed one span at a time, and compute metrics by definition.
 
@@ -93,14 +97,14 @@ def each_mode(
 
 
 def documents_once(
-    documents: list[Document], queries: list[Query], entry: EmbedderEntry
+    documents: list[Document], queries: list[Query], entry: ConfiguredEmbedder
 ) -> Numbers:
     """Score as `each_mode` does, but embed the documents only once."""
     return each_mode(documents, queries, entry, once=True)
 
 
 def each_text_once(
-    documents: list[Document], queries: list[Query], entry: EmbedderEntry
+    documents: list[Document], queries: list[Query], entry: ConfiguredEmbedder
 ) -> Numbers:
     """Encode each distinct text once, without spans and scores; return an empty dictionary."""
     model = SentenceTransformer(weights_location(entry), device="cpu")
@@ -133,7 +137,7 @@ def span_vector(
     return vector
 
 
-def library(documents: list[Document], queries: list[Query], entry: EmbedderEntry) -> Numbers:
+def library(documents: list[Document], queries: list[Query], entry: ConfiguredEmbedder) -> Numbers:
     """Score as the workflow does."""
     model = load_encoder(entry, device="cpu")
     vectors = embed_index(model, documents, entry, progress=False)
@@ -165,8 +169,9 @@ def main() -> None:
     arguments = parser.parse_args()
 
     torch.set_num_threads(arguments.threads)
-    entry = load_registry(ROOT / "models.yaml")["sbert"]
-    assert isinstance(entry, EmbedderEntry)
+    sbert = load_registry(ROOT / "models.yaml")["sbert"]
+    assert isinstance(sbert, EmbedderEntry)
+    entry = sbert.with_inputs("paper")
     documents = read_texts(arguments.data / "indexes.json", Document)[: arguments.documents]
     queries = read_texts(arguments.data / "queries.json", Query)[: arguments.queries]
     seconds: dict[str, list[float]] = {}

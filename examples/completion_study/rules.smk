@@ -14,7 +14,6 @@ rule completion_ask:
         model=PROJECT.constraint("llm"),
     conda:
         "../../../../envs/llm.yaml"
-    threads: question_threads("completion_ask")
     params:
         *modules("ask", LLM_TASKS["completion_ask"].task.path()),
         **question_params("completion_ask"),

@@ -369,7 +369,7 @@ class TestStatedConditions:
         older = restated(idiolink(), "settings", top_k=None)
         assert read_from(older).deviations == ()
         assert read_from(older, top_k=50).deviations == ("top k null, this configuration 50",)
-        assert read_from(restated(idiolink(), "weights", pool_prefixes=None)).deviations == ()
+        assert read_from(restated(idiolink(), "weights", trust_remote_code=None)).deviations == ()
 
     def test_of_a_setting_that_is_gone_the_stated_deviation_counts(self) -> None:
         older = restated(idiolink(), "settings", old_option=3)

@@ -15,6 +15,7 @@ from pieline.core.yamls import merge, read_yaml
 from pieline.models.entries import CheckpointEntry
 from pieline.models.llm import LLMEntry
 from pieline.models.registry import load_registry
+from pieline.models.sizing import needs_gpu
 from pieline.reporting.numbers import Number
 from pieline.results import run_models
 from pieline.results.numbers import Requirements, all_numbers, counted
@@ -66,7 +67,7 @@ def test_numbers_that_need_only_time_are_planned_without_a_gpu_or_key(
     for model in models:
         entry = REGISTRY[model]
         assert isinstance(entry, CheckpointEntry)
-        assert not entry.needs_gpu
+        assert not needs_gpu(entry)
         plan = plans["released.yaml" if model == "sbert" else "embedders_cpu.yaml"]
         for mode in QUERY_MODES:
             path = paths.METRICS.format(index="test", model=model, query_mode=mode, seed=0)
@@ -100,7 +101,7 @@ def test_the_trainings_of_sbert_are_planned_without_a_gpu(
 def test_documents_state_when_numbers_end(numbers: list[Number]) -> None:
     ending: dict[date, list[str]] = {}
     for entry in REGISTRY.values():
-        if isinstance(entry, LLMEntry) and entry.ends and entry.published_as:
+        if isinstance(entry, LLMEntry) and isinstance(entry.ends, date) and entry.published_as:
             ending.setdefault(entry.ends, []).append(entry.published_as)
     printed = {
         number: REGISTRY[number.model].published_as
@@ -135,4 +136,4 @@ def test_numbers_of_models_that_are_run_elsewhere_name_a_gpu_a_key_or_recordings
                 number.printed_at
             )
         for entry in entries:
-            assert (" on a GPU with " in number.needs[-1]) == entry.needs_gpu, number.printed_at
+            assert (" on a GPU with " in number.needs[-1]) == needs_gpu(entry), number.printed_at

@@ -16,7 +16,7 @@ from tiny_models import SENTENCES, save_tiny, tiny_entry
 
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder
 from pieline.studies.idiolink.datasets.dataset import (
     RELEVANT_USAGES,
     IdiolinkDataset,
@@ -241,7 +241,7 @@ def settings(**fields: object) -> TrainingSettings:
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> EmbedderEntry:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> ConfiguredEmbedder:
     folder = save_tiny("bert", tmp_path_factory.mktemp("tiny") / "bert")
     return tiny_entry(folder, pooling="mean", max_length=256)
 
@@ -249,7 +249,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> EmbedderEntry:
 class Trainer:
     """Factory of trainings of a tiny model on the sample data."""
 
-    def __init__(self, entry: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset):
+    def __init__(
+        self, entry: ConfiguredEmbedder, train: IdiolinkDataset, validation: IdiolinkDataset
+    ):
         self.entry = entry
         tuples = sample_tuples(train.queries[:8], train.documents, seed=42)
         self.data = TrainingData(tuples, train, validation)
@@ -288,7 +290,9 @@ class Trainer:
 
 
 @pytest.fixture(scope="module")
-def trainer(tiny: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset) -> Trainer:
+def trainer(
+    tiny: ConfiguredEmbedder, train: IdiolinkDataset, validation: IdiolinkDataset
+) -> Trainer:
     few = validation.documents[::4], validation.queries[::4]
     return Trainer(tiny, train, IdiolinkDataset("val", "full", False, *few))
 
@@ -454,7 +458,9 @@ class TestTraining:
         with pytest.raises(UserError, match=r"the loss is nan.*reduce the learning rate"):
             trainer(learning_rate=1e30, max_norm=1e30, warmup_steps=0)
 
-    def test_saved_weights_give_the_same_vectors(self, tiny: EmbedderEntry, tmp_path: Path) -> None:
+    def test_saved_weights_give_the_same_vectors(
+        self, tiny: ConfiguredEmbedder, tmp_path: Path
+    ) -> None:
         model = load_encoder(tiny, device="cpu")
         save_folder(model, tmp_path / "weights")
         again = load_encoder(tiny, weights=tmp_path / "weights", device="cpu")
@@ -473,7 +479,7 @@ class TestTraining:
 
 @pytest.mark.full
 def test_a_killed_and_resumed_program_writes_the_same_bytes(
-    tiny: EmbedderEntry, train: IdiolinkDataset, validation: IdiolinkDataset, tmp_path: Path
+    tiny: ConfiguredEmbedder, train: IdiolinkDataset, validation: IdiolinkDataset, tmp_path: Path
 ) -> None:
     train.save(tmp_path / "train")
     validation.save(tmp_path / "val")

@@ -5,7 +5,7 @@ import torch
 from support import ROOT
 
 from pieline.core.errors import UserError
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import RELEASED_INPUTS, EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.predictions.embedding import instruction_mask
 from pieline.studies.idiolink.predictions.query_texts import (
@@ -110,7 +110,7 @@ def test_every_embedder_of_the_paper_has_its_format(embedders: dict[str, Embedde
 @pytest.mark.parametrize("name", ENTRIES)
 def test_exact_texts(embedders: dict[str, EmbedderEntry], name: str) -> None:
     format_name, query_prefix, passage_prefix = ENTRIES[name]
-    entry = embedders[name]
+    entry = embedders[name].with_inputs("paper")
     assert query_text(query(), entry, instructed=True).text == TEXTS[format_name]
     assert query_text(query(), entry, instructed=False).text == query_prefix + SENTENCE
     document = Document(**query().model_dump())
@@ -130,8 +130,8 @@ def test_exact_texts_of_the_released_code(embedders: dict[str, EmbedderEntry], n
             assert text.text[slice(*text.span)] == "break the ice"
     document = Document(**query().model_dump())
     assert document_text(document, entry).text == passage_prefix + SENTENCE
-    changed = entry.execution_spec() != embedders[name].execution_spec()
-    assert changed is bool(embedders[name].released_inputs)
+    changed = entry.execution_spec() != embedders[name].with_inputs("paper").execution_spec()
+    assert changed is (embedders[name].published_as in RELEASED_INPUTS)
 
 
 def test_an_instruction_that_fills_the_input_is_an_error() -> None:

@@ -238,7 +238,7 @@ class TestListing:
         chat = SimpleNamespace(
             kind="llm", source="hub", repository="org/model", revision=COMMIT, checkpoint="openai/x"
         )
-        gguf = SimpleNamespace(**vars(chat) | {"file": "onnx/model.onnx"})
+        gguf = SimpleNamespace(**vars(chat) | {"path": "onnx/model.onnx"})
         repository, one = required_checkpoints(
             {"chat": chat, "gguf": gguf, "api": SimpleNamespace(source="api")}
         )

@@ -45,15 +45,14 @@ def test_an_apple_gpu_is_used_only_if_requested(
 ) -> None:
     """Without an explicit device, the library would select the Apple GPU."""
     entry = tiny_entry(save_tiny("bert", tmp_path / "tiny"), pooling="mean")
-    apple = entry.model_copy(update={"device": "mps"})
     with pytest.raises(UserError, match="device: mps: no Apple GPU available; set device: null"):
-        load_encoder(apple)
+        load_encoder(entry, device="mps")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     assert load_encoder(entry).device.type == "cpu"
     places = []
     monkeypatch.setattr(torch.nn.Module, "to", lambda _, device: places.append(device))
-    load_encoder(apple)
+    load_encoder(entry, device="mps")
     assert places[-1] == "mps"
 
 

@@ -19,7 +19,7 @@ from support import ROOT
 from test_formats import ENTRIES, LEFT_OUT_OF_POOLING, SENTENCE, TEXTS
 
 from pieline.core.errors import UserError
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.predictions.embedding import embed_index, embed_query_modes
 from pieline.studies.idiolink.predictions.encoders import load_encoder
@@ -64,7 +64,7 @@ class Reference:
     """
 
     name: str
-    entry: EmbedderEntry
+    entry: ConfiguredEmbedder
     anatomy: Anatomy
 
     def vectors(self) -> dict[str, Vectors]:
@@ -141,7 +141,7 @@ class StandIns:
         self._folder = folder
         self._registry = load_registry(ROOT / "models.yaml")
 
-    def entry(self, name: str, **fields: Any) -> EmbedderEntry:
+    def entry(self, name: str, **fields: Any) -> ConfiguredEmbedder:
         """Return the models.yaml entry, with the folder and precision of the stand-in."""
         folder = self._folder / name
         if not folder.exists():
@@ -153,10 +153,10 @@ class StandIns:
             save_checkpoint(anatomy, folder)
         place = {"source": "folder", "path": str(folder), "dtype": "float32"}
         stated = self._registry[name].model_dump(exclude_unset=True)
-        return EmbedderEntry.model_validate(stated | place | fields)
+        return ConfiguredEmbedder.model_validate(stated | place | fields)
 
 
-def embedded(entry: EmbedderEntry) -> dict[str, Vectors]:
+def embedded(entry: ConfiguredEmbedder) -> dict[str, Vectors]:
     """Return the library's vectors of the texts."""
     model = load_encoder(entry, device="cpu")
     documents = embed_index(model, DOCUMENTS, entry, progress=False)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder
 from rehearsal.weights.anatomy import Anatomy
 from rehearsal.weights.checkpoints import save_checkpoint
 
@@ -28,9 +28,9 @@ def save_tiny(family: str, folder: Path, *, pooling: str | None = None) -> Path:
     return save_checkpoint(Anatomy(family, pooling, hidden=32), folder, words=words)
 
 
-def tiny_entry(folder: Path, **fields: Any) -> EmbedderEntry:
+def tiny_entry(folder: Path, **fields: Any) -> ConfiguredEmbedder:
     """Return a models.yaml entry for a folder."""
     shared = {"label": "tiny", "licence": "CC0-1.0", "checkpoint": "tiny", "kind": "embedder"}
     shared |= {"source": "folder", "path": str(folder), "trained_with_instructions": False}
     shared |= {"instruction_format": "instruct_query", "max_length": 128, "batch_size": 4}
-    return EmbedderEntry.model_validate(shared | fields)
+    return ConfiguredEmbedder.model_validate(shared | fields)

@@ -228,7 +228,7 @@ def test_partial_recordings_of_an_unavailable_model_stop_the_run(
         question = make_question(spec_for(), [("user", "something else")], {})
         record(recordings, [(question, Answer(key=question.key, text="{}"))])
     with FaultServer() as server:
-        serve(project, server, retired="ended in 2026")
+        serve(project, server, ends="past")
         make(project, "--cores", "1", "results/datasets/idiots/sentences.jsonl")
         for more in ((), ("--keep-going",)):
             statistics = project / "paper_tables/jam_statistics.tex"

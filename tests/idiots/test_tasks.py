@@ -237,7 +237,7 @@ def test_every_language_model_can_be_passed_to_a_job(registry: Registry) -> None
     entries = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
     assert len(entries) >= 14
     for name, entry in entries.items():
-        other = entry.model_copy(update={"label": "X", "notes": "X", "retired": "X"})
+        other = entry.model_copy(update={"label": "X", "ends": "past"})
         assert other.execution_spec() == entry.execution_spec()
         passed = LLMEntry.from_spec(entry.execution_spec(), label=name)
         for field in ("checkpoint", "prices", "api_key_env", "accepts"):

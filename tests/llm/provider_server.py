@@ -93,4 +93,4 @@ class ProviderServer(LoopbackServer):
         """Return the entry with this server as its provider; no model is retired here."""
         path = {"anthropic": "", "gemini": "/v1beta"}.get(entry.provider, "/v1")
         base = f"{self.address}{path}"
-        return entry.model_copy(update={"api_base": base, "retired": None, "ends": None, **changes})
+        return entry.model_copy(update={"api_base": base, "ends": None, **changes})

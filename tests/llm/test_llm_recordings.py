@@ -359,7 +359,7 @@ def test_only_changed_questions_are_asked_again(folder: Path) -> None:
         assert asked() == 0
         # Label, prices and address are not part of a question.
         spec = spec_for(
-            server.api_base, label="Other", retired="soon", prices={"input": 1, "output": 1}
+            server.api_base, label="Other", ends="past", prices={"input": 1, "output": 1}
         )
         assert asked() == 0
         spec = spec_for(server.api_base, litellm_id="openai/test-model-2")

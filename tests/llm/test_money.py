@@ -83,13 +83,13 @@ def test_one_attempt_costs_at_most_its_bounds() -> None:
 
 
 def test_one_attempt_may_cost_the_highest_prices() -> None:
-    prices = {**PRICES, "cached_input": 1, "cache_write": 2.5, "reasoning": 12}
+    prices = {**PRICES, "cached_input": 1, "cache_write": 2.5}
     entry = spec_for(prices=prices)
     assert max_attempt_usd(asking(max_tokens=40), entry) == pytest.approx(
-        (117 * 2.5 + 40 * 12) / 1e6
+        (117 * 2.5 + 40 * 10) / 1e6
     )
     cost = estimate([asking(max_tokens=40)], entry, likely=4)
-    assert cost.usd == pytest.approx((27 * 2.5 + 40 * 12) / 1e6)
+    assert cost.usd == pytest.approx((27 * 2.5 + 40 * 10) / 1e6)
     assert cost.likely_usd == pytest.approx((27 * 2 + 4 * 10) / 1e6)
 
 
@@ -244,7 +244,7 @@ def test_twenty_recorded_answers_predict_the_length_of_new_ones(folder: Path) ->
     # Answers in another format or of reasoning models do not count.
     longer = saying(folder, file="c", model="l", likely=31)
     assert likely_of(longer, task) == (31, ("form",))
-    thinks = saying(folder, spec_for(prices=PRICES, thinks=True), file="d", model="t")
+    thinks = saying(folder, spec_for(prices=PRICES, litellm_id="gemini/m"), file="d", model="t")
     assert likely_of(thinks, task) == (1030, ("form and thinking",))
 
 
@@ -328,8 +328,8 @@ def test_missing_answers_of_models_that_end_within_90_days_are_listed(
     task = saying(folder, entry)
     estimated = estimate_tasks([task], LLMSettings())
     assert record_now(estimated, {"m": entry}, TODAY) == ([expected_text] if expected_text else [])
-    # Retired models and recorded answers are not listed.
-    assert record_now(estimated, {"m": spec_for(ends=ends, retired="ended")}, TODAY) == []
+    # Models that ended on an unknown date and recorded answers are not listed.
+    assert record_now(estimated, {"m": spec_for(ends="past")}, TODAY) == []
     folder.mkdir()
     answers = [(one, answer(1, 1, key=one.key)) for one in task.questions(entry)]
     record(Path(task.recordings), answers)

@@ -242,10 +242,10 @@ def test_changes_of_languages_and_llm_rerun_no_embedding_ranking_or_training(
 
 
 def test_changes_without_effect_on_results_rerun_nothing(folder: Path) -> None:
-    """Change a note, a comment in models.yaml, and how models are asked."""
+    """Change comments in models.yaml, and how models are asked."""
     models, config = folder / "models.yaml", folder / "config.yaml"
     before = {path: path.read_text(encoding="utf-8") for path in (models, config)}
-    noted = entry("sbert", "label: SBERT", "label: SBERT\n  notes: another")(before[models])
+    noted = entry("sbert", "label: SBERT", "label: SBERT  # another")(before[models])
     models.write_text(commented(noted), encoding="utf-8")
     asked = replaced("mode: record", "mode: replay\n  timeout_s: 60")(before[config])
     config.write_text(asked, encoding="utf-8")

@@ -9,7 +9,6 @@ import pytest
 from support import ROOT, succeed
 
 from pieline.core.errors import UserError
-from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.models.sizing import (
     gpu_memory_mb,
@@ -125,11 +124,11 @@ def test_a_served_model_gets_gpus_by_its_size() -> None:
     assert server_gpu_memory_mb(small) == 0
     assert server_host_memory_mb(qwen) > 144_000
     assert server_host_memory_mb(small) == 8000
-    quarter = llama.model_copy(
-        update={"server": None, "quantisation": "Q4_K_M", "dtype": None, "gpu_layers": 33}
-    )
+    of_file = {"source": "folder", "path": Path("m.Q4_K_M.gguf"), "dtype": None}
+    quarter = llama.model_copy(update={**of_file, "server": "own {checkpoint} {port}"})
     assert server_gpus(quarter) == 1
     assert server_gpu_memory_mb(quarter) < server_gpu_memory_mb(llama) / 2
+    assert server_gpus(quarter.model_copy(update={"server": None})) == 0
 
 
 def test_a_model_of_unknown_size_is_planned_as_one_that_fills_a_gpu() -> None:
@@ -140,7 +139,6 @@ def test_a_model_of_unknown_size_is_planned_as_one_that_fills_a_gpu() -> None:
     assert uses_gpu(unknown)
     assert 30_000 <= gpu_memory_mb(unknown) <= 40_000
     assert host_memory_mb(unknown) > 30_000
-    assert not uses_gpu(EmbedderEntry(**unknown.model_dump() | {"needs_gpu": False}))
     served = llama.model_copy(update={"parameters": None})
     assert server_gpus(served) == 1
     assert server_gpu_memory_mb(served) > server_gpu_memory_mb(llama)

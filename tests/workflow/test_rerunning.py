@@ -46,7 +46,7 @@ def test_a_changed_local_checkpoint_reruns_the_jobs_that_load_it(finished: Path)
     entry = re.search(r"(?ms)^sbert:\n(.*?)^\n", text)
     assert entry
     mine = entry[1].replace("source: package\n", "source: folder\n")
-    mine = re.sub(r"  (package|published_as|published_parameters): .*\n", "", mine)
+    mine = re.sub(r"  (package|published_as): .*\n", "", mine)
     mine = mine.replace("path: model", "path: weights/mine").replace("label: SBERT", "label: Mine")
     models.write_text(f"{text}\nmine:\n{mine}", encoding="utf-8")
     config = finished / "mine.yaml"

@@ -163,7 +163,6 @@ def price(
     *,
     cached: int | None = None,
     written: int | None = None,
-    reasoning: int | None = None,
 ) -> float:
     """Return the price of these tokens in US dollars; 0 without prices.
 
@@ -173,7 +172,6 @@ def price(
         output_tokens: Number of all output tokens.
         cached: Number of input tokens that were read from the cache.
         written: Number of input tokens that were written to the cache.
-        reasoning: Number of output tokens used for reasoning.
     """
     if not prices:
         return 0.0
@@ -182,10 +180,7 @@ def price(
         if rate is not None and tokens:  # else they cost the same as other input
             usd += tokens * rate
             input_tokens -= tokens
-    if prices.reasoning is not None and reasoning:
-        usd += reasoning * prices.reasoning
-        output_tokens -= reasoning
-    usd += max(input_tokens, 0) * prices.input + max(output_tokens, 0) * prices.output
+    usd += max(input_tokens, 0) * prices.input + output_tokens * prices.output
     return usd / 1e6
 
 
@@ -207,7 +202,6 @@ def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
         answer.output_tokens,
         cached=answer.cached_tokens,
         written=answer.cache_write_tokens,
-        reasoning=answer.reasoning_tokens,
     )
 
 

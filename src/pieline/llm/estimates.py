@@ -171,7 +171,7 @@ def record_now(
 ) -> list[str]:
     """Return a line for each estimate with missing answers whose model ends soon or has ended.
 
-    The lines are sorted by shutdown date. Models that are marked as retired are omitted.
+    The lines are sorted by shutdown date. Models that ended on an unknown date are omitted.
 
     Args:
         estimates: Estimates of any models.
@@ -182,7 +182,7 @@ def record_now(
     lines = []
     for item in estimates:
         cost, entry = item.estimate, entries[item.model]
-        if entry.ends is None or entry.retired or not (cost.to_ask or item.unknown):
+        if not isinstance(entry.ends, date) or not (cost.to_ask or item.unknown):
             continue
         days = (entry.ends - today).days
         if days > ENDS_SOON_DAYS:

@@ -84,18 +84,17 @@ def api_base(spec: LLMEntry, settings: LLMSection) -> str:
         UserError: The environment variable that the entry names is not set or has no URL, or the
             address of the provider is not known.
     """
-    if spec.api_base_env:
-        base = _from_environment(spec.api_base_env, spec)
+    prefix = spec.litellm_id.partition("/")[0]
+    base = spec.api_base or settings.gateway(spec) or DEFAULT_ADDRESSES.get(prefix, "")
+    if base.startswith("$"):
         try:
-            return check_url(base)
+            return check_url(_from_environment(base[1:], spec))
         except ValueError as error:
             raise UserError(
-                f"the environment variable {spec.api_base_env} {error}",
+                f"the environment variable {base[1:]} {error}",
                 where=spec.label,
                 hint="set it to the address of the server",
             ) from None
-    prefix = spec.litellm_id.partition("/")[0]
-    base = spec.api_base or settings.gateway(spec) or DEFAULT_ADDRESSES.get(prefix, "")
     if not base:
         raise UserError(
             f"the address of {prefix} is not known",

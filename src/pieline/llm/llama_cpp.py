@@ -21,13 +21,6 @@ def main() -> None:
     import xllamacpp
 
     options = json.loads(sys.argv[1])
-    if options["gpu_layers"] and not any(
-        "GPU" in str(device["type"]) for device in xllamacpp.get_device_info()
-    ):
-        sys.exit(
-            "gpu_layers is set, but llama.cpp finds no GPU and would use the CPU;"
-            " install xllamacpp for your GPU, or set gpu_layers: 0"
-        )
     # llama.cpp does not report why it cannot use a port.
     socket.create_server(("127.0.0.1", options["port"])).close()
     parameters = xllamacpp.CommonParams()
@@ -46,7 +39,7 @@ def main() -> None:
     parameters.cpuparams.n_threads = options["threads"]
     parameters.cpuparams_batch.n_threads = options["threads"]
     parameters.n_threads_http = options["slots"] + 1
-    parameters.n_gpu_layers = options["gpu_layers"]
+    parameters.n_gpu_layers = 0
     parameters.ui = False
     parameters.endpoint_slots = False
     parameters.verbosity = 0

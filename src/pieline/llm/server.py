@@ -27,8 +27,6 @@ VLLM = "PIELINE_VLLM"
 """Environment variable with the command that starts vLLM, which needs a Python environment of its
 own."""
 
-BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
-
 PORTS_TRIED = 3
 """Number of ports to try, because another process may take a port before a slow server does."""
 
@@ -103,9 +101,7 @@ class Server:
             command = command_line(self._spec, weights, self._port, folder)
             self._printed_before = self._log.stat().st_size if self._log.exists() else 0
             with ExitStack() as stack:
-                process = stack.enter_context(
-                    run_guarded(command, server_environment(self._spec), self._log)
-                )
+                process = stack.enter_context(run_guarded(command, server_environment(), self._log))
                 if self._wait_until_healthy(process, timeout_s, report) and _is_ours(
                     process, self._port, is_child=is_child
                 ):
@@ -175,8 +171,8 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
             "slots": spec.slots or 1,
             "context_length": spec.context_length,
             "chat_template": spec.chat_template,
-            "threads": spec.threads,
-            "gpu_layers": spec.gpu_layers or 0,
+            # Set in jobs to the threads that Snakemake grants.
+            "threads": int(os.environ.get("OMP_NUM_THREADS") or 1),
         }
         return [sys.executable, str(Path(llama_cpp.__file__)), json.dumps(parameters)]
     if spec.serves_with == "vllm":
@@ -200,14 +196,13 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
     return custom_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
 
 
-def server_environment(spec: LLMEntry) -> dict[str, str]:
+def server_environment() -> dict[str, str]:
     """Return the environment variables of a model's server."""
-    # No network access, no telemetry, no more threads than granted.
+    # No network access, no telemetry.
     quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
-    environment = os.environ | quiet | {"OMP_NUM_THREADS": str(spec.threads)}
-    if spec.serves_with == "vllm":  # override the user's environment
-        environment[BATCH_INVARIANT] = "1" if spec.batch_invariant else "0"
-    return environment
+    # The key of a question does not state batch invariance, so the user's environment must not
+    # turn it on.
+    return os.environ | quiet | {"VLLM_BATCH_INVARIANT": "0"}
 
 
 def _free_port() -> int:

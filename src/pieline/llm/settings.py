@@ -127,7 +127,7 @@ class LLMSection(Settings):
 
         Returns None for local models and for models whose entry has its own address.
         """
-        if entry.is_local or entry.api_base or entry.api_base_env:
+        if entry.is_local or entry.api_base:
             return None
         return self.api_bases.get(entry.provider)
 

@@ -1,5 +1,6 @@
 """Define entries for embedders with local weights."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
@@ -22,31 +23,6 @@ InstructionFormat = Literal[
     "represent_sentence_query",
     "search_query",
 ]
-
-
-class ReleasedInputs(Settings):
-    """Input formats in IdioLink's released code that differ from those of the entry.
-
-    The fields `span_*` apply to queries embedded by their span; if they are null, these queries are
-    formatted like other queries.
-    """
-
-    instruction_format: InstructionFormat | None = Field(
-        default=None, description="Format that combines instruction and query."
-    )
-    query_prefix: str | None = Field(
-        default=None, description="Prefix of a query without an instruction."
-    )
-    passage_prefix: str | None = Field(default=None, description="Prefix of a document.")
-    span_instruction_format: InstructionFormat | None = Field(
-        default=None,
-        description="Format for queries embedded by their span; null: instruction_format.",
-    )
-    span_query_prefix: str | None = Field(
-        default=None, description="Prefix of queries embedded by their span; null: query_prefix."
-    )
-
-
 _OF_INSTRUCTED_QUERIES = ("instruction_format", "span_instruction_format")
 _OF_PLAIN_QUERIES = ("query_prefix", "span_query_prefix")
 
@@ -56,6 +32,29 @@ class Prefixes(Settings):
 
     query_prefix: str = Field(default="", description="Prefix of a query without an instruction.")
     passage_prefix: str = Field(default="", description="Prefix of a document.")
+
+
+_SPACED = {"instruction_format": "instruct_query"}
+_UNSPACED = {"instruction_format": "instruct_query_unspaced"}
+_PAIR = {"span_instruction_format": "instruction_newline_query"}
+RELEASED_INPUTS: Mapping[str, Mapping[str, str]] = {
+    "sentence-transformers/all-MiniLM-L6-v2": _SPACED,
+    "facebook/contriever": _SPACED,
+    "intfloat/e5-base-v2": _SPACED,
+    "facebook/drama-1b": _SPACED,
+    "BAAI/bge-m3": _SPACED,
+    "BAAI/bge-base-en-v1.5": {"instruction_format": "represent_sentence_query"},
+    "hkunlp/instructor-base": _PAIR,
+    "hkunlp/instructor-xl": _PAIR,
+    "nomic-ai/nomic-embed-text-v2-moe": {
+        "instruction_format": "search_query",
+        "span_query_prefix": "",
+    },
+    "Linq-AI-Research/Linq-Embed-Mistral": _UNSPACED,
+    "nvidia/llama-embed-nemotron-8b": _UNSPACED,
+}
+"""Fields of a `ConfiguredEmbedder` whose values in IdioLink's released code (commit 960d4dd) differ
+from those in models.yaml, by the model's name in Table 6."""
 
 
 class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
@@ -74,26 +73,11 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
     instruction_format: InstructionFormat = Field(
         description="Format that combines instruction and query (IdioLink, appendix B)."
     )
-    span_instruction_format: InstructionFormat | None = Field(
-        default=None,
-        description="Format for queries embedded by their span; null: instruction_format.",
-    )
-    span_query_prefix: str | None = Field(
-        default=None, description="Prefix of queries embedded by their span; null: query_prefix."
-    )
-    released_inputs: ReleasedInputs | None = Field(
-        default=None,
-        description="Input formats that differ in the released code (idiolink.inputs: released).",
-    )
     pooling: Literal["checkpoint", "mean", "cls", "lasttoken", "latent"] = Field(
         default="checkpoint",
         description="'checkpoint': as set in the checkpoint's sentence-transformers files;"
         " 'latent': the latent attention layer stored with the weights. Other values than those in"
         " these files need overrides: [pooling].",
-    )
-    pool_prefixes: bool = Field(
-        default=True,
-        description="Whether the model's own pooling includes the tokens of prefixes.",
     )
     end_token: str | None = Field(
         default=None,
@@ -115,11 +99,6 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
         description="Maximum input length in tokens; longer inputs are truncated."
     )
     batch_size: PositiveInt = Field(default=32, description="Number of texts per batch.")
-    device: Device | None = Field(
-        default=None,
-        description="'mps': embed on Apple's GPU, whose results differ in the last digits; null: on"
-        " a CUDA GPU if there is one, otherwise on the CPU.",
-    )
 
     @model_validator(mode="after")
     def _check_code_revision(self) -> Self:
@@ -130,11 +109,24 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
             raise ValueError("'adapter' needs a base model in safetensors")
         return self
 
-    def with_inputs(self, inputs: Inputs) -> Self:
-        """Return the entry with the input formats of the paper or of the released code."""
-        if inputs == "paper" or self.released_inputs is None:
-            return self
-        return self.model_copy(update=self.released_inputs.model_dump(exclude_unset=True))
+    def with_inputs(self, inputs: Inputs, device: Device | None = None) -> "ConfiguredEmbedder":
+        """Return the entry for jobs, with the inputs of the paper or of the released code."""
+        changed = RELEASED_INPUTS.get(self.published_as or "", {}) if inputs == "released" else {}
+        return ConfiguredEmbedder(**{**dict(self), **changed, "device": device})
+
+
+class ConfiguredEmbedder(EmbedderEntry):
+    """Entry of an embedder as its jobs use it; the fields added here are not in models.yaml.
+
+    Attributes:
+        span_instruction_format: Format for queries embedded by their span; None: that of others.
+        span_query_prefix: Prefix of queries embedded by their span; None: that of others.
+        device: Device to embed on; None: a CUDA GPU if there is one, otherwise the CPU.
+    """
+
+    span_instruction_format: InstructionFormat | None = None
+    span_query_prefix: str | None = None
+    device: Device | None = None
 
     def document_spec(self) -> str:
         """Return the `execution_spec` without `device` and the fields that affect only queries.

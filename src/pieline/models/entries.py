@@ -18,11 +18,7 @@ DESCRIPTIVE_FIELDS = frozenset(
         "label",
         "licence",
         "parameters",
-        "published_parameters",
         "published_as",
-        "released_inputs",
-        "notes",
-        "retired",
         "ends",
         "trained_with_instructions",
     }
@@ -52,14 +48,10 @@ class ModelEntry(Settings):
     label: Line = Field(description="Name in tables and figures.")
     licence: Line = Field(description="License of the weights, as an SPDX identifier if possible.")
     parameters: Line | None = Field(default=None, description="Number of parameters, as text.")
-    published_parameters: Line | None = Field(
-        default=None, description="Number of parameters printed in the paper, if it differs."
-    )
     published_as: str | None = Field(
         default=None,
         description="Name of the model in published/*.csv, which contain the printed numbers.",
     )
-    notes: str | None = Field(default=None, description="Notes for readers.")
 
     SPEC_DEFAULTS: ClassVar[Mapping[str, Any]] = {"label": "-", "licence": "-"}
     """Placeholders for required fields that an execution spec does not contain."""
@@ -128,11 +120,6 @@ class CheckpointEntry(ModelEntry):
         default=None,
         description="Pinned commit of the remote code, if it is in another repository.",
     )
-    needs_gpu: bool = Field(
-        default=False,
-        description="Whether a cluster assigns a GPU; false has an effect only without"
-        " `parameters`.",
-    )
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
@@ -146,7 +133,7 @@ class CheckpointEntry(ModelEntry):
 
     def weights_spec(self) -> str:
         """Return the fields that determine how the weights are loaded, as canonical JSON."""
-        own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS - {"needs_gpu"}
+        own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
         return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
 
     @property
@@ -202,5 +189,5 @@ class EncoderEntry(CheckpointEntry):
     )
 
     def execution_spec(self) -> str:
-        """Return the `execution_spec` without `languages` and `needs_gpu`."""
-        return self._spec("languages", "needs_gpu")
+        """Return the `execution_spec` without `languages`."""
+        return self._spec("languages")

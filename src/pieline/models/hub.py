@@ -274,7 +274,7 @@ def hub_checkpoint(entry: ModelEntry) -> HubCheckpoint | None:
         own.get("repository") or own["checkpoint"],
         own.get("revision"),
         pickled=bool(own.get("pickled")),
-        only=own.get("file"),
+        only=str(own["path"]) if own.get("path") else None,
     )
 
 

@@ -92,26 +92,37 @@ def check_url(value: str) -> str:
 Url = Annotated[str, AfterValidator(check_url)]
 
 
+def _check_address(value: str) -> str:
+    if value.startswith("$"):
+        return f"${_check_variable(value[1:])}"
+    return check_url(value)
+
+
+Address = Annotated[str, AfterValidator(_check_address)]
+"""URL, or the name of an environment variable with a URL after a `$`."""
+
+
 class Prices(Settings):
     """Prices in US dollars per million tokens."""
 
     input: float = Field(ge=0, description="Price of input, in US dollars per million tokens.")
-    output: float = Field(ge=0, description="Price of output, in US dollars per million tokens.")
+    output: float = Field(
+        ge=0,
+        description="Price of output and thinking tokens, in US dollars per million tokens; the"
+        " higher one if they differ.",
+    )
     cached_input: float | None = Field(
         default=None, ge=0, description="Price of input read from the cache; null: same as input."
     )
     cache_write: float | None = Field(
         default=None, ge=0, description="Price of input written to the cache; null: same as input."
     )
-    reasoning: float | None = Field(
-        default=None, ge=0, description="Price of thinking tokens; null: same as output."
-    )
 
     @property
     def highest(self) -> "Prices":
-        """Prices whose `input` and `output` are the highest of all input and output prices."""
+        """Prices whose `input` is the highest of all input prices."""
         inputs = self.input, self.cached_input or 0.0, self.cache_write or 0.0
-        return Prices(input=max(inputs), output=max(self.output, self.reasoning or 0.0))
+        return Prices(input=max(inputs), output=self.output)
 
 
 class LLMEntry(ModelEntry):
@@ -121,9 +132,9 @@ class LLMEntry(ModelEntry):
     the entry names:
 
     - `api`: a provider over the network.
-    - `package`: an installed Python package with a GGUF `file`.
-    - `folder`: a GGUF file or a folder at `path`, or a GGUF `file` in this folder.
-    - `hub`: a `repository` on the Hub at a `revision`, or a GGUF `file` in it.
+    - `package`: an installed Python package with a GGUF file at `path`.
+    - `folder`: a GGUF file or a folder at `path`.
+    - `hub`: a `repository` on the Hub at a `revision`, or the GGUF file at `path` in it.
     """
 
     MAY_HAVE_BRACES: ClassVar = ("body", "chat_template", "server")
@@ -152,12 +163,10 @@ class LLMEntry(ModelEntry):
     provider: str = Field(
         min_length=1, description="Provider whose limits apply (llm.providers in config.yaml)."
     )
-    api_base: Url | None = Field(
+    api_base: Address | None = Field(
         default=None,
-        description="Address of an OpenAI-compatible endpoint; null: the provider's default.",
-    )
-    api_base_env: Variable | None = Field(
-        default=None, description="Environment variable with the address of the endpoint."
+        description="Address of an OpenAI-compatible endpoint, or $NAME for the environment"
+        " variable that contains it; null: the provider's default.",
     )
     api_key_env: Variable | None = Field(
         default=None, description="Environment variable with the API key, if one is needed."
@@ -189,29 +198,19 @@ class LLMEntry(ModelEntry):
         " max_tokens is sent.",
     )
     reasoning: bool = Field(default=False, description="Whether this is a reasoning model.")
-    thinks: bool | None = Field(
+    ends: date | Literal["past"] | None = Field(
         default=None,
-        description="Whether thinking tokens are billed with answers; null: same as reasoning.",
-    )
-    retired: str | None = Field(
-        default=None,
-        description="Reason why the provider no longer serves the checkpoint. A retired model is"
-        " queried only through a gateway (llm.api_bases in config.yaml).",
-    )
-    ends: date | None = Field(
-        default=None,
-        description="Date (YYYY-MM-DD) from which the provider no longer serves the checkpoint, and"
-        " the model is queried only through a gateway.",
+        description="Date (YYYY-MM-DD) from which the provider no longer serves the checkpoint, or"
+        " 'past' if the date is over and not known. From then on, the model is queried only through"
+        " a gateway (llm.api_bases in config.yaml).",
     )
     package: str | None = Field(
         default=None, description="Import name of the package that contains the weights."
     )
     path: Path | None = Field(
         default=None,
-        description="Folder or GGUF file on disk: absolute or relative to the working directory.",
-    )
-    file: str | None = Field(
-        default=None, description="GGUF file in the package, folder or repository."
+        description="Folder or GGUF file of the weights: for a package or the Hub, a GGUF file in"
+        " it; for a folder, absolute or relative to the working directory.",
     )
     weights_sha256: str | None = Field(
         default=None,
@@ -228,10 +227,6 @@ class LLMEntry(ModelEntry):
     pickled: Literal[True] | None = Field(
         default=None, description="true: the commit has the weights only as a pickle."
     )
-    quantisation: str | None = Field(
-        default=None,
-        description="Quantization in the metadata of a GGUF file, such as Q4_K_M; it is verified.",
-    )
     server: str | None = Field(
         default=None,
         description="llama.cpp (for GGUF, the default), vllm, or the command line of"
@@ -244,9 +239,6 @@ class LLMEntry(ModelEntry):
         default=None,
         description="Jinja template; null: the template of the weights.",
     )
-    gpu_layers: int | None = Field(
-        default=None, ge=0, description="Layers that llama.cpp puts on GPUs; null: none."
-    )
     gpus: int | None = Field(
         default=None,
         ge=0,
@@ -255,22 +247,11 @@ class LLMEntry(ModelEntry):
     slots: int | None = Field(
         default=None, ge=1, le=256, description="Concurrent questions to the server; null: 1."
     )
-    repeatable: Literal[False] | None = Field(
-        default=None,
-        description="false if the server does not guarantee the same answer to the same question"
-        " (continuous batching), so that only the recording can be reproduced.",
-    )
-    batch_invariant: Literal[True] | None = Field(
-        default=None,
-        description="true: start vllm with VLLM_BATCH_INVARIANT=1, so that answers do not depend on"
-        " concurrent questions.",
-    )
     context_length: int = Field(
         default=4096,
         ge=64,
         description="Maximum tokens of prompt and answer together, for llama.cpp and vllm.",
     )
-    threads: int = Field(default=1, ge=1, description="CPU threads of a local model.")
 
     @field_validator("source", mode="before")
     @classmethod
@@ -305,7 +286,7 @@ class LLMEntry(ModelEntry):
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         needed = {
-            "package": ("package", "file"),
+            "package": ("package", "path"),
             "folder": ("path",),
             "hub": ("repository",),
             "api": (),
@@ -313,13 +294,11 @@ class LLMEntry(ModelEntry):
         if not all(getattr(self, name) for name in needed):
             raise ValueError(f"source: {self.source} needs {' and '.join(needed)}")
         if self.source == "hub":
-            check_hub_name("repository", str(self.repository), self.path)
-        if self.api_base and self.api_base_env:
-            raise ValueError("set either api_base or api_base_env, not both")
+            check_hub_name("repository", str(self.repository), None if self.is_gguf else self.path)
         if self.source == "api":
-            if not (self.api_key_env or self.api_base or self.api_base_env):
-                raise ValueError("source: api needs api_key_env, api_base or api_base_env")
-        elif self.api_base or self.api_base_env or self.api_key_env or self.prices:
+            if not (self.api_key_env or self.api_base):
+                raise ValueError("source: api needs api_key_env or api_base")
+        elif self.api_base or self.api_key_env or self.prices:
             raise ValueError("a local model must not have api_base, api_key_env or prices")
         if self.is_local and (self.uses_responses or not self.litellm_id.startswith("openai/")):
             raise ValueError("the litellm_id of a local model must be openai/<name>")
@@ -348,8 +327,6 @@ class LLMEntry(ModelEntry):
         if weights not in server.serves:
             fitting = " or ".join(name for name in SERVERS if weights in SERVERS[name].serves)
             raise ValueError(f"server: {shown} does not serve {weights}; {fitting} does")
-        if self.quantisation and not self.is_gguf:
-            raise ValueError("quantisation is only for GGUF files")
         if ignored := present & _STARTED_WITH - server.fields:
             raise ValueError(f"server: {shown} does not support {min(ignored)}")
         if lacking := server.needs - present:
@@ -359,13 +336,6 @@ class LLMEntry(ModelEntry):
         supported = server.supported_parameters
         if supported is not None and (unsupported := set(self.accepts) - supported):
             raise ValueError(f"accepts: {shown} does not support {', '.join(sorted(unsupported))}")
-        several = (self.slots or 1) > 1 and self.gpu_layers
-        if not (self.repeatable is False or self.batch_invariant) and (server.batches or several):
-            with_slots = "" if server.batches else " with several slots"
-            raise ValueError(
-                f"server: {shown} does not guarantee equal answers{with_slots}; set"
-                " repeatable: false"
-            )
 
     @property
     def is_local(self) -> bool:
@@ -380,7 +350,7 @@ class LLMEntry(ModelEntry):
     @property
     def is_gguf(self) -> bool:
         """Whether the weights are a single GGUF file."""
-        return self.source == "package" or str(self.file or self.path).endswith(".gguf")
+        return str(self.path).endswith(".gguf")
 
     @property
     def serves_with(self) -> str:
@@ -413,6 +383,11 @@ class LLMEntry(ModelEntry):
             return False
         return self.api_key_env is not None or not is_loopback(self.api_base or "")
 
+    @property
+    def retired(self) -> bool:
+        """Whether the provider had ended the checkpoint before its entry was written."""
+        return self.ends == "past"
+
     def end_reason(self, today: date | None = None) -> str:
         """Return why the provider no longer serves the checkpoint; empty if it does.
 
@@ -420,22 +395,25 @@ class LLMEntry(ModelEntry):
         """
         if self.retired:
             return "the checkpoint is retired"
-        is_over = self.ends is not None and self.ends <= (today or date.today())
+        is_over = isinstance(self.ends, date) and self.ends <= (today or date.today())
         return f"the model ended on {self.ends}" if is_over else ""
 
     @property
     def bills_thoughts(self) -> bool:
-        """Whether thinking tokens are billed; some models think although `reasoning` is false."""
-        return self.reasoning if self.thinks is None else self.thinks
+        """Whether thinking tokens are billed with answers.
+
+        Gemini thinks from version 2.5 on, also models that the paper does not call reasoning models
+        (https://ai.google.dev/gemini-api/docs/thinking).
+        """
+        return self.reasoning or self.litellm_id.startswith("gemini/")
 
     @property
     def checkpoint(self) -> str:
         """Identifier of the model in questions: the litellm id and, for pinned weights, a suffix.
 
         The suffix consists of the start of the weights' digest or commit, the GGUF file of a Hub
-        repository, and the fields that can change answers: server, dtype, chat template and batch
-        invariance. A model whose digest or commit is `unknown` is not queried and has no
-        recordings.
+        repository, and the fields that can change answers: server, dtype and chat template. A model
+        whose digest or commit is `unknown` is not queried and has no recordings.
         """
         if self.source == "hub":
             pin = f"@hub:{(self.revision or 'unknown')[:16]}"
@@ -445,11 +423,10 @@ class LLMEntry(ModelEntry):
             return self.litellm_id
         server = self.serves_with
         details = (
-            self.file if self.source == "hub" else None,
+            str(self.path) if self.source == "hub" and self.path else None,
             server.replace("llama.cpp", "") if server in SERVERS else f"own:{_short(server)}",
             self.dtype,
             self.chat_template and f"template:{_short(self.chat_template)}",
-            self.batch_invariant and "batch_invariant",
         )
         return "+".join([f"{self.litellm_id}{pin}", *filter(None, details)])
 
@@ -515,11 +492,9 @@ _NOT_RAW = frozenset(
 _OF_RESPONSES = {"temperature", "top_p", "max_tokens", "response_format", "reasoning_effort"}
 
 
-_STARTED_WITH = frozenset({"batch_invariant", "chat_template", "dtype", "gpu_layers"})
+_STARTED_WITH = frozenset({"chat_template", "dtype"})
 """Fields that are passed to the server when it is started."""
-_SERVING = _STARTED_WITH | {
-    "gpus", "quantisation", "repeatable", "repository", "revision", "server", "slots",
-}  # fmt: skip
+_SERVING = _STARTED_WITH | {"gpus", "repository", "revision", "server", "slots"}
 
 
 def _short(text: str) -> str:

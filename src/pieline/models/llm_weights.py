@@ -23,9 +23,9 @@ def find_weights(spec: LLMEntry) -> Path:
     if spec.source == "hub":
         return _find_snapshot(spec)
     if spec.source == "package":
-        path = package_file(str(spec.package), str(spec.file))
+        path = package_file(str(spec.package), str(spec.path))
     else:
-        path = Path(str(spec.path), spec.file or "")
+        path = Path(str(spec.path))
     if not (path.is_file() if spec.is_gguf else path.is_dir()):
         # Tables print this message, so it must not contain the absolute path.
         here = "" if path.is_absolute() else " in the working directory"
@@ -56,17 +56,17 @@ def _find_snapshot(spec: LLMEntry) -> Path:
             str(spec.repository),
             revision=spec.revision,
             local_files_only=True,
-            allow_patterns=spec.file or "config.json",
+            allow_patterns=str(spec.path or "config.json"),
         )
     except LocalEntryNotFoundError:
         raise UserError(
             "not in the hub's cache", where=spec.repository or "", hint=DOWNLOAD_HINT
         ) from None
-    if not spec.file:
+    if not spec.path:
         _require_all_shards(Path(folder), DOWNLOAD_HINT)
-    elif not Path(folder, spec.file).exists():
-        raise UserError(f"{spec.file} is not in the hub's cache", where=folder, hint=DOWNLOAD_HINT)
-    return Path(folder, spec.file or "")
+    elif not Path(folder, spec.path).exists():
+        raise UserError(f"{spec.path} is not in the hub's cache", where=folder, hint=DOWNLOAD_HINT)
+    return Path(folder, spec.path or "")
 
 
 def _require_all_shards(folder: Path, hint: str) -> None:
@@ -116,15 +116,7 @@ def weights_path(spec: LLMEntry) -> Path:
                 hint="install the pinned version, or fix weights_sha256",
             )
     if spec.source != "package":  # a file in a pinned package need not be inspected
-        quantisation, template = (
-            _gguf_metadata(path) if spec.is_gguf else (None, _template_in(path))
-        )
-        if spec.quantisation and quantisation != spec.quantisation:
-            raise UserError(
-                f"the file's quantization is {quantisation}, the entry's {spec.quantisation}",
-                where=path,
-                hint="fix quantisation in the entry",
-            )
+        template = _gguf_template(path) if spec.is_gguf else _template_in(path)
         if spec.needs_template and not template:
             raise UserError(
                 "the weights have no chat template, and the server would use its default",
@@ -148,18 +140,10 @@ def folder_digest(folder: Path) -> str:
     return sha256_of("".join(lines).encode("utf-8"))
 
 
-def _gguf_metadata(path: Path) -> tuple[str, str]:
-    """Return the quantization ('unknown' if not stated) and chat template of a GGUF file."""
-    from gguf import LlamaFileType
-
-    fields = read_gguf(path).fields
-    kind, template = fields.get("general.file_type"), fields.get("tokenizer.chat_template")
-    try:
-        name = LlamaFileType(int(kind.contents())).name if kind else "unknown"
-    except ValueError:  # a type unknown to this version of gguf
-        name = "unknown"
-    name = name.removeprefix("MOSTLY_").removeprefix("ALL_")
-    return name, template.contents() if template else ""
+def _gguf_template(path: Path) -> str:
+    """Return the chat template of a GGUF file; empty if it has none."""
+    template = read_gguf(path).fields.get("tokenizer.chat_template")
+    return str(template.contents()) if template else ""
 
 
 def _template_in(folder: Path) -> str:

@@ -32,10 +32,6 @@ class RankerEntry(CheckpointEntry, Prefixes, Overrides):
             raise ValueError("source 'hub' needs a 'revision'")
         return self
 
-    def execution_spec(self) -> str:
-        """Return the `execution_spec` without `needs_gpu`, which does not affect scores."""
-        return self._spec("needs_gpu")
-
 
 class RerankerEntry(RankerEntry):
     """Entry for a cross-encoder that rescores the documents retrieved by another model."""

@@ -24,32 +24,27 @@ class ServerKind(NamedTuple):
             parameters must not be sent, or they would be recorded although they have no effect.
         fields: Fields of an entry that are passed to the server when it is started.
         needs: Fields that an entry must set, because the server would silently choose a value.
-        batches: Whether answers may depend on concurrent requests.
     """
 
     serves: frozenset[str]
     supported_parameters: frozenset[str] | None
     fields: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
-    batches: bool = False
 
 
 GGUF, FOLDER = "a GGUF file", "a folder"
 SERVERS = {
-    "llama.cpp": ServerKind(
-        frozenset({GGUF}), _SUPPORTED, frozenset({"chat_template", "gpu_layers"})
-    ),
+    "llama.cpp": ServerKind(frozenset({GGUF}), _SUPPORTED, frozenset({"chat_template"})),
     "vllm": ServerKind(
         frozenset({FOLDER}),
         _SUPPORTED,
-        frozenset({"batch_invariant", "chat_template", "dtype"}),
+        frozenset({"chat_template", "dtype"}),
         frozenset({"dtype"}),
-        batches=True,
     ),
 }
 """Known servers, by their names in entries."""
 
-CUSTOM = ServerKind(frozenset({GGUF, FOLDER}), None, batches=True)
+CUSTOM = ServerKind(frozenset({GGUF, FOLDER}), None)
 """Features assumed for a custom server command."""
 
 

@@ -22,6 +22,8 @@ ACTIVATIONS_MB = 2000
 TRAINING_ACTIVATIONS_MB = 6000
 SMALL_MODEL_PARAMETERS = 50_000_000
 """Size up to which embedding the corpora on a CPU is faster than waiting for a GPU."""
+CPU_MODEL_PARAMETERS = 1_000_000_000
+"""Size up to which embedding the corpora on a CPU takes at most two hours."""
 CPU_MINUTES_PER_PARAMETER = 1e-7
 """CPU time on one core to embed IdioLink's test split in all query modes, in float32.
 
@@ -54,12 +56,15 @@ def parameter_count(text: str) -> int:
 def uses_gpu(entry: CheckpointEntry) -> bool:
     """Return whether a cluster should assign a GPU to a model's jobs.
 
-    Models with `needs_gpu` or more than `SMALL_MODEL_PARAMETERS` get a GPU, and so do models of
-    unknown size unless their entry has `needs_gpu: false`.
+    Models with more than `SMALL_MODEL_PARAMETERS` get a GPU, and so do models of unknown size.
     """
-    if not entry.parameters and "needs_gpu" in entry.model_fields_set:
-        return entry.needs_gpu
-    return entry.needs_gpu or estimated_parameters(entry) > SMALL_MODEL_PARAMETERS
+    return estimated_parameters(entry) > SMALL_MODEL_PARAMETERS
+
+
+def needs_gpu(entry: CheckpointEntry) -> bool:
+    """Return whether a model is too slow on a CPU: to train, or to embed IdioLink's test split."""
+    most = SMALL_MODEL_PARAMETERS if isinstance(entry, EncoderEntry) else CPU_MODEL_PARAMETERS
+    return estimated_parameters(entry) > most
 
 
 def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
@@ -82,7 +87,7 @@ def server_gpus(entry: LLMEntry) -> int:
     if entry.gpus is not None:
         return entry.gpus
     if entry.serves_with == "llama.cpp":
-        return int(bool(entry.gpu_layers))
+        return 0
     return int(_largest_count(entry) > SMALL_MODEL_PARAMETERS)
 
 
@@ -98,7 +103,7 @@ def describe_requirement(entry: ModelEntry) -> str:
     weights = (
         f"{_gigabytes(estimated_parameters(entry) * BYTES_PER_WEIGHT[entry.dtype])} of weights"
     )
-    if entry.needs_gpu:
+    if needs_gpu(entry):
         trained = isinstance(entry, EncoderEntry)
         memory = gpu_memory_mb(entry, training=trained) // 1000
         time = "2 hours per language" if trained else "half an hour"
@@ -153,8 +158,9 @@ def _largest_count(entry: LLMEntry) -> int:
 
 def _weights_mb(entry: LLMEntry) -> int:
     bits = 8 * BYTES_PER_WEIGHT[entry.dtype or "bfloat16"]
-    if match := re.search(r"\d+", entry.quantisation or ""):
-        bits = int(match[0]) + (int(match[0]) < 16)  # an additional bit for the scales of blocks
+    # GGUF files state their quantization at the end of their names, such as Q4_K_M or F16.
+    if entry.is_gguf and (match := re.search(r"[QF](\d+)[^.-]*\.gguf$", str(entry.path))):
+        bits = int(match[1]) + (int(match[1]) < 16)  # an additional bit for the scales of blocks
     return _largest_count(entry) * bits // 8 // MEGABYTE
 
 

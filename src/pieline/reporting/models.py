@@ -20,7 +20,6 @@ class ModelDescription(Frozen):
     kind: str
     label: str
     parameters: str | None = None
-    published_parameters: str | None = None
     published_as: str | None = None
     trained_with_instructions: bool = False
     reasoning: bool = False

@@ -6,7 +6,7 @@ from typing import get_args
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json
 from pieline.models.api_embedder import ApiEmbedderEntry
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder, EmbedderEntry
 from pieline.models.rankers import RerankerEntry
 from pieline.models.registry import AnyEntry
 from pieline.project import alternatives
@@ -103,8 +103,8 @@ def bm25_points(study: Idiolink) -> Bm25Tuning:
     return grid.model_copy(update=PAPER_PARAMETERS)
 
 
-def embedder(study: Idiolink, model: str) -> EmbedderEntry:
-    """Return the entry of an embedder, with the configured inputs and device.
+def embedder(study: Idiolink, model: str) -> ConfiguredEmbedder:
+    """Return the entry of an embedder with the configured inputs and device.
 
     Raises:
         UserError: The model is not an embedder.
@@ -114,8 +114,7 @@ def embedder(study: Idiolink, model: str) -> EmbedderEntry:
         raise UserError(
             f"{model!r} is of kind {found.kind!r}, not an embedder", hint="use an embedder"
         )
-    device = study.settings.device or found.device
-    return found.with_inputs(study.settings.inputs).model_copy(update={"device": device})
+    return found.with_inputs(study.settings.inputs, study.settings.device)
 
 
 def embedder_spec(study: Idiolink, model: str) -> str:

@@ -193,7 +193,7 @@ class IdiolinkSettings(Settings):
         affects="predictions",
         deviates=False,
         description="Format of queries and documents: that of appendix B, or that of the released"
-        " code for models where it differs (`released_inputs` in models.yaml).",
+        " code for models where it differs (`pieline.models.embedder.RELEASED_INPUTS`).",
     )
     device: Device | None = Field(
         default=None,

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from pieline.core.errors import UserError, pluralize
 from pieline.core.progress import Progress
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder
 from pieline.studies.idiolink.predictions.query_texts import QueryText, document_text, query_text
 from pieline.studies.idiolink.predictions.vectors import Shards, Vectors
 from pieline.studies.idiolink.records import Document, Query
@@ -187,7 +187,7 @@ def embed_queries(
 def embed_query_modes(
     model: SentenceTransformer,
     queries: Sequence[Query],
-    entry: EmbedderEntry,
+    entry: ConfiguredEmbedder,
     *,
     shards: Shards | None = None,
 ) -> dict[str, Vectors]:
@@ -221,7 +221,7 @@ def embed_query_modes(
 def embed_index(
     model: SentenceTransformer,
     documents: Sequence[Document],
-    entry: EmbedderEntry,
+    entry: ConfiguredEmbedder,
     *,
     progress: bool = True,
     shards: Shards | None = None,
@@ -237,7 +237,7 @@ def embed_index(
     )
 
 
-def follow_prompts(entry: EmbedderEntry, model: SentenceTransformer) -> EmbedderEntry:
+def follow_prompts(entry: ConfiguredEmbedder, model: SentenceTransformer) -> ConfiguredEmbedder:
     """Return the entry with the prompts of the checkpoint's files in the place of empty prefixes.
 
     As an entry's prefix does, a prompt for queries applies to queries without an instruction.

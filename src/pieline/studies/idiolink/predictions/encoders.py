@@ -145,7 +145,7 @@ def load_encoder(
     Args:
         entry: Entry in models.yaml.
         weights: Folder with unpacked or fine-tuned weights that replace those of the entry.
-        device: torch device; None selects the entry's device, otherwise CUDA if available.
+        device: torch device; None selects CUDA if available, otherwise the CPU.
         dtype: Precision; None selects the entry's.
 
     Raises:
@@ -153,10 +153,10 @@ def load_encoder(
             the end token is undefined, the checkpoint's files contradict the entry, the tokenizer
             is unsuitable, or attention is causal although the entry declares it bidirectional.
     """
-    if entry.device == "mps" and not torch.backends.mps.is_available():
+    if device == "mps" and not torch.backends.mps.is_available():
         raise UserError("no Apple GPU available", where="device: mps", hint="set device: null")
     # Without an explicit device, the library would select an Apple GPU.
-    device = device or entry.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     location = str(weights) if weights else weights_location(entry)
     where = f"{entry.checkpoint} ({entry.source})"
     check_lfs_pointers(location)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder, EmbedderEntry
 from pieline.studies.idiolink.records import Document, Query
 
 INSTRUCTION = (
@@ -51,14 +51,16 @@ INSTRUCTION_FORMATS: dict[str, str] = {
 released code for BGE and Nomic, the prefix replaces the paper's instruction.
 """
 
-_UNPOOLED = {"instruction_query_pair", "gritlm_user_embed"}
-"""Formats whose models exclude everything before the query from pooling."""
+_UNPOOLED_FORMAT = "instruction_query_pair"
+"""Format of InstructOR, which excludes the instruction from pooling."""
+_UNPOOLED_HEAD = "<|embed|>\n"
+"""End of GritLM's instructions and prefixes, which it excludes from pooling."""
 
 
-def plain_text(query: Query, *, query_prefix: str, pool_prefix: bool = True) -> QueryText:
+def plain_text(query: Query, *, query_prefix: str) -> QueryText:
     """Return the query without an instruction, with the span at its first occurrence."""
     start = query.sentence.find(query.span)
-    return _prepend(query_prefix, query, start, pooled=pool_prefix)
+    return _prepend(query_prefix, query, start)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
@@ -66,18 +68,24 @@ def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
     instruction = INSTRUCTION.format(span=query.span)
     head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
     start = query.sentence.rfind(query.span)
-    return _prepend(head, query, start, pooled=instruction_format not in _UNPOOLED)
+    return _prepend(head, query, start, is_unpooled=instruction_format == _UNPOOLED_FORMAT)
 
 
-def _prepend(head: str, query: Query, start: int, *, pooled: bool) -> QueryText:
+def _prepend(head: str, query: Query, start: int, *, is_unpooled: bool = False) -> QueryText:
     """Prepend a prefix or instruction to a query whose span starts at character `start`."""
     first = len(head) + start
     span = (first, first + len(query.span))
-    return QueryText(head + query.sentence, span, 0 if pooled else len(head), len(head))
+    unpooled = len(head) if is_unpooled else _unpooled(head)
+    return QueryText(head + query.sentence, span, unpooled, len(head))
+
+
+def _unpooled(head: str) -> int:
+    """Return the number of characters of a prefix or instruction that are excluded from pooling."""
+    return len(head) if head.endswith(_UNPOOLED_HEAD) else 0
 
 
 def query_text(
-    query: Query, entry: EmbedderEntry, *, instructed: bool, by_span: bool = False
+    query: Query, entry: ConfiguredEmbedder, *, instructed: bool, by_span: bool = False
 ) -> QueryText:
     """Return a model's input for a query, with or without the instruction.
 
@@ -94,7 +102,7 @@ def query_text(
     prefix = entry.query_prefix
     if by_span and entry.span_query_prefix is not None:
         prefix = entry.span_query_prefix
-    return plain_text(query, query_prefix=prefix, pool_prefix=entry.pool_prefixes)
+    return plain_text(query, query_prefix=prefix)
 
 
 class QueryFormat(Protocol):
@@ -118,7 +126,7 @@ def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
 
 def document_text(document: Document, entry: EmbedderEntry) -> QueryText:
     """Return a model's input for a document: prefix and sentence, without span (section 4.1)."""
-    length = len(entry.passage_prefix)
-    uncounted = 0 if entry.pool_prefixes else length
-    text = entry.passage_prefix + document.sentence
-    return QueryText(text, instruction_end=uncounted, head_end=length)
+    prefix = entry.passage_prefix
+    return QueryText(
+        prefix + document.sentence, instruction_end=_unpooled(prefix), head_end=len(prefix)
+    )

@@ -19,7 +19,7 @@ from pieline.core.code import code_digest
 from pieline.core.errors import UserError
 from pieline.core.progress import Progress
 from pieline.core.records import Record
-from pieline.models.embedder import EmbedderEntry
+from pieline.models.embedder import ConfiguredEmbedder
 from pieline.models.resumable import ResumableTraining
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.tuples import TrainingTuple
@@ -105,7 +105,7 @@ LOSSES: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Ten
 
 def fine_tune(
     model: SentenceTransformer,
-    entry: EmbedderEntry,
+    entry: ConfiguredEmbedder,
     data: TrainingData,
     settings: TrainingSettings,
     *,
@@ -172,7 +172,7 @@ class _Training:
     def __init__(
         self,
         model: SentenceTransformer,
-        entry: EmbedderEntry,
+        entry: ConfiguredEmbedder,
         data: TrainingData,
         settings: TrainingSettings,
     ) -> None:
