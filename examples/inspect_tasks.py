@@ -27,10 +27,9 @@ from pieline.llm.questions import Message
 from pieline.reporting.items import CLASSES
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import IdiotsSentence
-from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.identification import is_correct
 from pieline.studies.jam.predictions.prompting import combine, sample_of
-from pieline.studies.jam.records import JamSentence
+from pieline.studies.jam.records import JamSentence, load_sentences
 
 ROOT = Path(__file__).resolve().parents[1]
 

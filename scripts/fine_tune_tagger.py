@@ -8,8 +8,7 @@ from pieline.core.sidecars import write_digest_list
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.training.settings import TaggerTraining
-from pieline.studies.jam.training.tagger import load_tagger
-from pieline.studies.jam.training.training import fine_tune, make_deterministic
+from pieline.studies.jam.training.tagger import fine_tune, load_tagger, make_deterministic
 
 with job(snakemake):
     checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")

@@ -5,7 +5,7 @@ from pathlib import Path
 from pieline.beyond.idiolink.metrics import ShortcutMetrics, overlaps, shortcuts
 from pieline.core.jobs import job
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
-from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.scores import score_queries
 from pieline.studies.idiolink.predictions.rankings import read_run
 
 with job(snakemake) as j:

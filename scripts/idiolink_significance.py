@@ -5,7 +5,7 @@ from pathlib import Path
 from pieline.core.jobs import job
 from pieline.core.significance import sign_patterns
 from pieline.studies.idiolink.datasets.dataset import Meanings, meaning_qrels
-from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.scores import score_queries
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
 from pieline.studies.idiolink.predictions.rankings import read_run
 

@@ -3,7 +3,7 @@
 from pieline.beyond.idiots.metrics import bias_metrics
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, load_records
-from pieline.studies.idiots.metrics.detection import DetectionMetrics
+from pieline.studies.idiots.metrics import DetectionMetrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
 with job(snakemake) as j:

@@ -4,8 +4,12 @@ from pathlib import Path
 
 from pieline.core.jobs import job, optional
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
-from pieline.studies.idiots.datasets import count_problem, save_dataset
-from pieline.studies.idiots.raw import mark_distractors, read_sentences
+from pieline.studies.idiots.datasets import (
+    count_problem,
+    mark_distractors,
+    read_sentences,
+    save_dataset,
+)
 
 with job(snakemake):
     sentences, verification = read_sentences(snakemake.input.sentences), NOT_VERIFIED

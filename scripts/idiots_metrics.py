@@ -4,7 +4,7 @@ from pieline.core.conditions import RunIdentity
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
 from pieline.studies.idiots.datasets import IdiotsManifest
-from pieline.studies.idiots.metrics.detection import detection_metrics
+from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import human_verdicts, read_cases
 

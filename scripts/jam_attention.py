@@ -3,9 +3,9 @@
 from pieline.core.jobs import job, optional_folder
 from pieline.core.records import load_records
 from pieline.models.entries import CheckpointEntry
-from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.attention import attention_metrics, load_causal_model
 from pieline.studies.jam.metrics.scores import JamMetrics
+from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
     spec = CheckpointEntry.from_spec(snakemake.params.spec)

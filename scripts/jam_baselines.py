@@ -6,10 +6,10 @@ from pieline.core.conditions import RunIdentity
 from pieline.core.files import write_json
 from pieline.core.jobs import job
 from pieline.core.records import load_record
-from pieline.studies.jam.datasets.dataset import JamManifest
-from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.datasets import JamManifest
 from pieline.studies.jam.metrics.scores import jam_metrics
-from pieline.studies.jam.predictions.baselines import predict
+from pieline.studies.jam.predictions.records import predict
+from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
     sentences = load_sentences(snakemake.input.sentences)

@@ -4,14 +4,14 @@ from pieline.core.files import read_json, write_json
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
-from pieline.studies.jam.datasets.dataset import build_dataset
+from pieline.studies.jam.datasets import build_dataset
 from pieline.studies.jam.records import Original, Variant
-from pieline.studies.jam.variants.label_studio import (
+from pieline.studies.jam.variants.released import count_problem
+from pieline.studies.jam.variants.validation import (
     read_adjudications,
     read_export,
     write_adjudications,
 )
-from pieline.studies.jam.variants.released import count_problem
 
 with job(snakemake):
     released = optional(snakemake.input.released)

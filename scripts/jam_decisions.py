@@ -1,9 +1,13 @@
 """Derive filtering decisions on ID10M's test split from the released originals or from tags."""
 
 from pieline.core.jobs import job, optional
-from pieline.studies.jam.originals import decisions_by_tags, derive_decisions, save_decisions
+from pieline.studies.jam.originals import (
+    decisions_by_tags,
+    derive_decisions,
+    read_released_originals,
+    save_decisions,
+)
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.raw.released import read_released_originals
 
 with job(snakemake):
     sentences = read_id10m(snakemake.input.raw, split="test")

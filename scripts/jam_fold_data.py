@@ -3,8 +3,8 @@
 from pieline.beyond.jam.folds import assign_folds, texts_outside_fold
 from pieline.core.files import write_json, write_text
 from pieline.core.jobs import job
-from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
+from pieline.studies.jam.records import load_sentences
 
 with job(snakemake):
     train = read_id10m(snakemake.input.train, split="train")

@@ -1,8 +1,8 @@
 """Write the annotation form of the human baseline, with one variant per original."""
 
 from pieline.core.jobs import job
-from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.metrics.humans import sample_variants, write_form
+from pieline.studies.jam.records import load_sentences
 
 with job(snakemake):
     variants = sample_variants(load_sentences(snakemake.input.sentences))

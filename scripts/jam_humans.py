@@ -2,9 +2,9 @@
 
 from pieline.core.jobs import job
 from pieline.core.records import load_record
-from pieline.studies.jam.datasets.dataset import JamManifest
-from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.datasets import JamManifest
 from pieline.studies.jam.metrics.humans import human_metrics, read_labels
+from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
     labels = snakemake.input.labels

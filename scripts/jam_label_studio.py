@@ -5,8 +5,7 @@ from pieline.core.jobs import job
 from pieline.core.records import load_jsonl
 from pieline.core.review import write_tasks
 from pieline.studies.jam.records import Original, Variant
-from pieline.studies.jam.variants.label_studio import labelling_config
-from pieline.studies.jam.variants.validation import CRITERIA, review_items
+from pieline.studies.jam.variants.validation import CRITERIA, labelling_config, review_items
 
 with job(snakemake):
     originals = load_jsonl(snakemake.input.originals, Original)

@@ -4,10 +4,10 @@ from pieline.core.conditions import RunIdentity
 from pieline.core.files import read_json
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
-from pieline.studies.jam.datasets.dataset import JamManifest
-from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.datasets import JamManifest
 from pieline.studies.jam.metrics.scores import jam_metrics, match_predictions
 from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
     predictions = snakemake.input.predictions

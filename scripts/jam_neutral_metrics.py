@@ -3,10 +3,9 @@
 from pieline.core.conditions import RunIdentity
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, load_records
-from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.metrics.neutral import neutral_metrics
-from pieline.studies.jam.metrics.scores import JamMetrics, match_predictions
+from pieline.studies.jam.metrics.scores import JamMetrics, match_predictions, neutral_metrics
 from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
     predictions = snakemake.input.predictions

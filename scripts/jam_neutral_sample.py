@@ -3,7 +3,7 @@
 from pieline.core.files import write_json
 from pieline.core.jobs import job, optional
 from pieline.core.records import save_jsonl
-from pieline.studies.jam.datasets.sentences import load_sentences
+from pieline.studies.jam.records import load_sentences
 from pieline.studies.jam.variants.generation import (
     confusing_variants,
     sample_neutral_variants,

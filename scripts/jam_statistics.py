@@ -3,7 +3,7 @@
 from pieline.core.files import read_json
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, load_record
-from pieline.studies.jam.datasets.dataset import JamManifest
+from pieline.studies.jam.datasets import JamManifest
 from pieline.studies.jam.metrics.statistics import jam_statistics
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.records import Original

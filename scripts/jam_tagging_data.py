@@ -2,9 +2,14 @@
 
 from pieline.core.files import write_text
 from pieline.core.jobs import job, optional
-from pieline.studies.jam.datasets.tagging_data import cut_at_sentence_ends, hold_out, thin_out
 from pieline.studies.jam.raw.checks import check_sentences
-from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
+from pieline.studies.jam.raw.id10m import (
+    cut_at_sentence_ends,
+    hold_out,
+    read_id10m,
+    thin_out,
+    write_id10m,
+)
 
 SEED = 0
 

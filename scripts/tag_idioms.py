@@ -5,10 +5,9 @@ from pieline.core.jobs import job, optional
 from pieline.core.records import save_jsonl
 from pieline.core.sidecars import folder_of
 from pieline.models.entries import EncoderEntry
-from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.tagging import predict, predict_by_fold
-from pieline.studies.jam.training.tagger import load_tagger
-from pieline.studies.jam.training.training import make_deterministic
+from pieline.studies.jam.records import load_sentences
+from pieline.studies.jam.training.tagger import load_tagger, make_deterministic
 
 with job(snakemake):
     make_deterministic(1)

@@ -3,9 +3,9 @@
 from pieline.core.jobs import job
 from pieline.core.records import save_jsonl
 from pieline.llm.inspect_logs import read_inspect_log
-from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.external import read_predictions
 from pieline.studies.jam.predictions.prompting import combine, sample_of
+from pieline.studies.jam.records import load_sentences
 
 with job(snakemake):
     sentences = load_sentences(snakemake.input.sentences)

@@ -42,19 +42,18 @@ from pieline.studies.idiolink.predictions.rankings import read_foreign_run
 from pieline.studies.idiolink.raw import read_magpie, read_texts
 from pieline.studies.idiolink.records import Document, Query
 from pieline.studies.idiolink.variants.validation import read_corrections
+from pieline.studies.idiots.datasets import mark_distractors, read_sentences
 from pieline.studies.idiots.predictions import read_predictions as read_detections
-from pieline.studies.idiots.raw import mark_distractors, read_sentences
 from pieline.studies.idiots.verdicts import COLUMNS as VERDICT_COLUMNS
 from pieline.studies.idiots.verdicts import read_cases
 from pieline.studies.jam.metrics.humans import read_labels
-from pieline.studies.jam.originals import apply_decisions, load_decisions
+from pieline.studies.jam.originals import apply_decisions, load_decisions, read_released_originals
 from pieline.studies.jam.predictions.external import read_predictions
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.raw.released import read_released_originals
 from pieline.studies.jam.records import as_sentence
 from pieline.studies.jam.settings import FewShotSettings, JamFineTuning
-from pieline.studies.jam.variants.label_studio import read_adjudications, read_export
 from pieline.studies.jam.variants.released import read_variants
+from pieline.studies.jam.variants.validation import read_adjudications, read_export
 
 SAMPLE = ROOT / "data/sample"
 PUBLISHED = ROOT / "published"

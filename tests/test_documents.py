@@ -21,7 +21,7 @@ from pieline.results.report_labels import PARTS
 from pieline.studies.idiolink.variants.validation import Action, Cause
 from pieline.studies.idiots.verdicts import ErrorType
 from pieline.studies.jam.metrics.humans import Label
-from pieline.studies.jam.variants.label_studio import HumanVerdict
+from pieline.studies.jam.variants.validation import HumanVerdict
 
 DOCUMENTS = [
     path

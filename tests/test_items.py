@@ -34,7 +34,7 @@ from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query, query_scores_file
 from pieline.studies.idiots.datasets import save_dataset
 from pieline.studies.idiots.items import IdiotsItem
-from pieline.studies.idiots.metrics.detection import detection_metrics
+from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import (
     human_verdicts,

@@ -33,8 +33,8 @@ from pieline.studies.idiolink.datasets.tuples import read_released_tuples
 from pieline.studies.idiolink.originals.pairs import read_candidates
 from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query
+from pieline.studies.jam.originals import read_released_originals
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.raw.released import read_released_originals
 from tools import fetch_public
 
 CONTENT = b"the real thing\n" * 1000

@@ -24,13 +24,13 @@ from pieline.reporting.printed import read_published
 from pieline.studies.idiots import datasets as idiots
 from pieline.studies.idiots import tables as idiots_tables
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
-from pieline.studies.jam.datasets.dataset import JamManifest
+from pieline.studies.jam.datasets import JamManifest
 from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.metrics.statistics import jam_statistics
 from pieline.studies.jam.records import Original
 from pieline.studies.jam.settings import JamVariants
 from pieline.studies.jam.tables import common
-from pieline.studies.jam.tables import dataset as jam_tables
+from pieline.studies.jam.tables import described as jam_tables
 from pieline.studies.jam.variants import released as jam
 
 Rows = list[dict[str, Any]]

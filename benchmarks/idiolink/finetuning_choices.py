@@ -29,7 +29,7 @@ from pieline.studies.idiolink.datasets.tuples import (
     read_released_tuples,
     sample_tuples,
 )
-from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.scores import score_queries
 from pieline.studies.idiolink.metrics.validation import ndcg_at_10
 from pieline.studies.idiolink.predictions.embedding import (
     embed_index,

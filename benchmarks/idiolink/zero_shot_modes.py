@@ -29,7 +29,7 @@ from pieline.models.embedder import ConfiguredEmbedder, EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.models.weights import weights_location
 from pieline.studies.idiolink.datasets.dataset import meaning_qrels
-from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.scores import score_queries
 from pieline.studies.idiolink.predictions.embedding import (
     embed_index,
     embed_query_modes,

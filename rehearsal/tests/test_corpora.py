@@ -9,10 +9,9 @@ from pieline.core.files import read_json
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Document, Query
-from pieline.studies.idiots.raw import read_sentences
-from pieline.studies.jam.originals import apply_decisions, derive_decisions
+from pieline.studies.idiots.datasets import read_sentences
+from pieline.studies.jam.originals import apply_decisions, derive_decisions, read_released_originals
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.raw.released import read_released_originals
 from pieline.studies.jam.variants.released import read_variants
 from rehearsal.corpora import write_corpora
 

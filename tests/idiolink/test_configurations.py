@@ -18,8 +18,12 @@ from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.datasets.composition import check_dataset
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.datasets.reading import read_loosely
-from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores
-from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics, idiolink_metrics
+from pieline.studies.idiolink.metrics.scores import (
+    UNKNOWN,
+    IdiolinkMetrics,
+    QueryScores,
+    idiolink_metrics,
+)
 from pieline.studies.idiolink.metrics.significance import ModeSignificance, compare_modes
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.raw import read_texts

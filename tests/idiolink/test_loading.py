@@ -21,12 +21,13 @@ from pieline.studies.idiolink.predictions.embedding import (
     embed_documents,
 )
 from pieline.studies.idiolink.predictions.encoders import (
+    PREFIX,
+    LatentAttentionPooling,
     load_encoder,
     require_bidirectional,
     save_folder,
     weights_digests,
 )
-from pieline.studies.idiolink.predictions.pooling import PREFIX, LatentAttentionPooling
 from pieline.studies.idiolink.predictions.unpacking import unpack_weights
 from pieline.studies.idiolink.predictions.vectors import Shards
 

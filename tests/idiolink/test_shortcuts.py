@@ -27,7 +27,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.reporting.tables import make_table
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels
-from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.scores import score_queries
 from pieline.studies.idiolink.paths import dataset as dataset_paths
 from pieline.studies.idiolink.predictions.rankings import rank, write_run
 from pieline.studies.idiolink.records import Document, Query

@@ -29,8 +29,12 @@ from pieline.reporting.published import RELEASED_RUN
 from pieline.reporting.tables import Cell, TableContent, make_table, write_table
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.figures import by_pie as figure_by_pie
-from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores, RankingScores
-from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.metrics.scores import (
+    UNKNOWN,
+    IdiolinkMetrics,
+    QueryScores,
+    RankingScores,
+)
 from pieline.studies.idiolink.metrics.significance import (
     ModeSignificance,
     RankingComparison,
@@ -45,7 +49,6 @@ from pieline.studies.idiolink.tables.finetuning import (
     best_trainings,
     shown_loss,
 )
-from pieline.studies.idiolink.tables.released import RELEASED_TABLE
 from pieline.studies.idiolink.tables.significance import (
     BY_PIE_TABLE,
     PAIRS_TABLE,
@@ -58,6 +61,7 @@ from pieline.studies.idiolink.tables.significance import (
 from pieline.studies.idiolink.tables.zero_shot import (
     BM25_TABLE,
     RELEASED_INPUTS_NOTE,
+    RELEASED_TABLE,
     UNKNOWN_NOTE,
     ZERO_SHOT_TABLE,
     of_rankings,

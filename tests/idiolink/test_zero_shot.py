@@ -24,11 +24,12 @@ from pieline.core.records import iterate_jsonl, load_jsonl, save_jsonl
 from pieline.models.embedder import EmbedderEntry
 from pieline.models.registry import load_registry
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset, meaning_qrels, subject_qrels
-from pieline.studies.idiolink.metrics.ranking import QueryScores, score_queries
 from pieline.studies.idiolink.metrics.scores import (
     IdiolinkMetrics,
+    QueryScores,
     idiolink_metrics,
     save_query_scores,
+    score_queries,
 )
 from pieline.studies.idiolink.metrics.validation import Scores, ndcg_at_10
 from pieline.studies.idiolink.predictions import rankings

@@ -8,7 +8,7 @@ from typing import Any
 from pieline.core.conditions import Evidence, RunIdentity
 from pieline.llm.answers import Answer
 from pieline.reporting.printed import read_published
-from pieline.studies.idiots.metrics.detection import DetectionMetrics, detection_metrics
+from pieline.studies.idiots.metrics import DetectionMetrics, detection_metrics
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 

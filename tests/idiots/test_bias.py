@@ -32,7 +32,7 @@ from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import make_table
 from pieline.studies.idiots import tasks as idiots_tasks
-from pieline.studies.idiots.metrics.detection import detection_metrics
+from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.predictions import (
     Detection,
     NegatedAnswer,

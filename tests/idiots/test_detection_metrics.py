@@ -19,7 +19,7 @@ from sklearn.metrics import (
 from pieline.core.errors import UserError
 from pieline.core.outcomes import OutcomeName
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
-from pieline.studies.idiots.metrics.detection import NO, UNREADABLE, YES, Score
+from pieline.studies.idiots.metrics import NO, UNREADABLE, YES, Score
 from pieline.studies.idiots.predictions import read_prediction
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 

@@ -9,7 +9,7 @@ import pytest
 from idiots_cases import SAMPLE
 
 from pieline.core.errors import UserError
-from pieline.studies.idiots.raw import KINDS, mark_distractors, read_sentences
+from pieline.studies.idiots.datasets import KINDS, mark_distractors, read_sentences
 
 Rows = list[dict[str, object]]
 

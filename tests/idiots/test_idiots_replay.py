@@ -13,8 +13,7 @@ from pieline.core.yamls import read_yaml
 from pieline.llm.archive import verify
 from pieline.llm.recordings import raw_lines, read_answers
 from pieline.models.registry import load_registry
-from pieline.studies.idiots.datasets import save_dataset
-from pieline.studies.idiots.raw import read_sentences
+from pieline.studies.idiots.datasets import read_sentences, save_dataset
 from pieline.studies.idiots.records import DetectionPrediction
 
 MODEL = "smollm2-135m-instruct"

@@ -18,7 +18,7 @@ from pieline.reporting.tables import TableContent, make_table, write_table
 from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.idiots import tables
 from pieline.studies.idiots.datasets import save_dataset
-from pieline.studies.idiots.metrics.detection import UNSORTED, DetectionMetrics
+from pieline.studies.idiots.metrics import UNSORTED, DetectionMetrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import IdiotsSettings
 from pieline.studies.idiots.study import IdiotsStudy

@@ -8,7 +8,7 @@ from llm.fault_server import FaultServer, answer
 from support import run_snakemake
 
 from pieline.core.records import load_jsonl, load_record
-from pieline.studies.jam.datasets.dataset import JamManifest
+from pieline.studies.jam.datasets import JamManifest
 from pieline.studies.jam.records import Variant
 
 WRITER = """

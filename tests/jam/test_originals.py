@@ -8,7 +8,6 @@ from support import MIRROR, needs_mirror, released_row
 
 from pieline.core.errors import UserError
 from pieline.studies.jam.bio import Span, tags_of
-from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.originals import (
     Decision,
     apply_decisions,
@@ -17,10 +16,11 @@ from pieline.studies.jam.originals import (
     filtering_report,
     load_decisions,
     oddities,
+    read_released_originals,
     save_decisions,
 )
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
-from pieline.studies.jam.raw.released import read_released_originals
+from pieline.studies.jam.records import load_sentences
 from pieline.studies.jam.variants.projection import tokenize
 
 HEADER = "sentence_id\tdecision\treason\tpie\ttext\ttokens\ttags\n"

@@ -12,25 +12,23 @@ from pieline.core.errors import UserError
 from pieline.core.review import write_tasks
 from pieline.languages.registry import language_names
 from pieline.studies.jam.bio import TAG_IDS
-from pieline.studies.jam.datasets.dataset import build_dataset, select_variants
+from pieline.studies.jam.datasets import build_dataset, select_variants
 from pieline.studies.jam.records import by_original
-from pieline.studies.jam.variants.label_studio import (
-    Review,
-    labelling_config,
-    read_adjudications,
-    read_export,
-    settle,
-    write_adjudications,
-)
 from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
 from pieline.studies.jam.variants.validation import (
     CRITERIA,
+    Review,
     apply_reviews,
     check_text,
     check_variants,
+    labelling_config,
     make_variant,
+    read_adjudications,
+    read_export,
     review_items,
+    settle,
+    write_adjudications,
 )
 
 ICE = original("Marta broke the ice with a joke.", "broke the ice")

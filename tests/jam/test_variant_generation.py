@@ -13,7 +13,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
-from pieline.studies.jam.datasets.dataset import build_dataset
+from pieline.studies.jam.datasets import build_dataset
 from pieline.studies.jam.variants.generation import (
     GenerationSettings,
     HardVariants,

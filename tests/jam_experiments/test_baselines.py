@@ -21,7 +21,7 @@ from pieline.studies.jam.metrics.humans import (
     sample_variants,
     write_form,
 )
-from pieline.studies.jam.metrics.neutral import neutral_metrics
+from pieline.studies.jam.metrics.scores import neutral_metrics
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 

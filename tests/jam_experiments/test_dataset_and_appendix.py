@@ -15,10 +15,10 @@ from pieline.reporting.figures import use_style
 from pieline.reporting.inputs import DisplayInputs, PlannedRun
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.tables import TableContent, shown
-from pieline.studies.jam.figures.dataset import FLOW
+from pieline.studies.jam.figures.data import FLOW
 from pieline.studies.jam.metrics.attention_records import AttentionMetrics, MeanShare
 from pieline.studies.jam.metrics.humans import AnnotatorScores, HumanMetrics
-from pieline.studies.jam.metrics.neutral import NeutralMetrics
+from pieline.studies.jam.metrics.scores import NeutralMetrics
 from pieline.studies.jam.metrics.statistics import JamStatistics
 from pieline.studies.jam.tables.appendix import (
     ATTENTION_TABLE,
@@ -28,7 +28,7 @@ from pieline.studies.jam.tables.appendix import (
     SIMULATED_NOTE,
     UNLABELED,
 )
-from pieline.studies.jam.tables.dataset import STATISTICS_TABLE
+from pieline.studies.jam.tables.described import STATISTICS_TABLE
 
 NOT_RELEASED = "sample data or other than the released ID10M-JAM"
 LANGUAGES = ("english", "german")

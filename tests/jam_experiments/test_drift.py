@@ -26,10 +26,9 @@ from pieline.studies.jam.metrics.drift import (
 from pieline.studies.jam.metrics.identification import Scoring, is_correct, tags_of_idioms
 from pieline.studies.jam.metrics.scores import by_strict_majority
 from pieline.studies.jam.metrics.tokens import span_scores, tagging_scores
-from pieline.studies.jam.originals import apply_decisions, derive_decisions
+from pieline.studies.jam.originals import apply_decisions, derive_decisions, read_released_originals
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import read_id10m
-from pieline.studies.jam.raw.released import read_released_originals
 
 SCORINGS: tuple[Scoring, ...] = ("paper", "released")
 

@@ -35,11 +35,9 @@ from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.metrics.drift import compare_shares
 from pieline.studies.jam.metrics.scores import jam_metrics, judge
-from pieline.studies.jam.predictions.baselines import predict
-from pieline.studies.jam.predictions.contexts import arranged_texts
 from pieline.studies.jam.predictions.prompt_settings import Arranged, ZeroShot
-from pieline.studies.jam.predictions.prompting import Identification
-from pieline.studies.jam.predictions.records import IdiomPrediction
+from pieline.studies.jam.predictions.prompting import Identification, arranged_texts
+from pieline.studies.jam.predictions.records import IdiomPrediction, predict
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy

@@ -18,10 +18,10 @@ from pieline.core.records import load_jsonl, save_jsonl
 from pieline.llm.answers import Answer
 from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
-from pieline.studies.jam.predictions.prompt_examples import choose_examples
 from pieline.studies.jam.predictions.prompt_settings import FewShot, PromptSetting, ZeroShot
 from pieline.studies.jam.predictions.prompting import (
     Identification,
+    choose_examples,
     combine,
     questions_about,
 )

@@ -37,11 +37,11 @@ from pieline.studies.jam.metrics.drift import (
     drift,
 )
 from pieline.studies.jam.metrics.scores import JamMetrics, jam_metrics
-from pieline.studies.jam.metrics.seeds import confused_runs, prompted
 from pieline.studies.jam.metrics.tokens import TaggingScores
-from pieline.studies.jam.predictions.baselines import predict
+from pieline.studies.jam.predictions.records import predict
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
+from pieline.studies.jam.tables.common import confused_runs, prompted
 from pieline.studies.jam.tables.pairs import PAIRS_TABLE, RUNS_TABLE
 from pieline.studies.jam.tables.results import (
     CONFUSION_TABLE,

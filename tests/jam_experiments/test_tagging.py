@@ -15,21 +15,27 @@ from support import MIRROR, needs_mirror
 from pieline.core.errors import UserError
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag, span_text, spans_of, white_space_words
-from pieline.studies.jam.datasets.tagging_data import cut_at_sentence_ends
 from pieline.studies.jam.predictions.tagging import predict
-from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
+from pieline.studies.jam.raw.id10m import (
+    TaggedSentence,
+    cut_at_sentence_ends,
+    read_id10m,
+    write_id10m,
+)
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.training.settings import Batching, TaggerTraining
-from pieline.studies.jam.training.subwords import (
+from pieline.studies.jam.training.tagger import (
     IGNORED,
     EncodedSentence,
+    Tagger,
+    TaggingLog,
     collate,
     decode,
     encode,
+    fine_tune,
+    load_tagger,
     random_batches,
 )
-from pieline.studies.jam.training.tagger import Tagger, load_tagger
-from pieline.studies.jam.training.training import TaggingLog, fine_tune
 
 TRAIN, DEV, TEST = sentences(60, seed=1), sentences(20, seed=2), sentences(40, seed=3)
 SETTINGS = TaggerTraining(epochs=4, batch_size=4, learning_rate=5e-3)
@@ -278,7 +284,7 @@ def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: 
     # Kill the process in epoch 3, after training and before writing the checkpoint.
     dies = """
 import os, signal
-import pieline.studies.jam.training.training as training
+import pieline.studies.jam.training.tagger as training
 scores = iter([training.span_scores] * 2)
 def score(gold, found):
     return next(scores, lambda *_: os.kill(os.getpid(), signal.SIGKILL))(gold, found)

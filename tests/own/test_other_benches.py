@@ -20,7 +20,7 @@ from pieline.core.records import save_jsonl
 from pieline.llm.inspect_logs import read_inspect_log
 from pieline.models.predictions import PredictionFile
 from pieline.studies.idiolink.datasets.dataset import meaning_qrels
-from pieline.studies.idiolink.metrics.ranking import mean_scores, score_queries
+from pieline.studies.idiolink.metrics.scores import mean_scores, score_queries
 from pieline.studies.idiolink.predictions.mteb import write_mteb_data
 from pieline.studies.idiolink.predictions.query_texts import INSTRUCTION
 from pieline.studies.idiolink.predictions.rankings import RankedRun, read_foreign_run

@@ -40,11 +40,11 @@ from pieline.models.registry import load_registry
 from pieline.results.run_files import metrics
 from pieline.studies.idiolink.datasets.dataset import meaning_qrels
 from pieline.studies.idiolink.datasets.reading import read_split
-from pieline.studies.idiolink.metrics.ranking import score_queries
+from pieline.studies.idiolink.metrics.scores import score_queries
 from pieline.studies.idiolink.predictions.rankings import TextLabels, read_foreign_run
 from pieline.studies.idiots import predictions as idiots
-from pieline.studies.idiots.metrics.detection import detection_metrics
-from pieline.studies.idiots.raw import read_sentences
+from pieline.studies.idiots.datasets import read_sentences
+from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.verdicts import COLUMNS
 from pieline.studies.jam.metrics.drift import accuracy
 from pieline.studies.jam.metrics.scores import judge

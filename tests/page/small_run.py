@@ -40,7 +40,7 @@ from pieline.studies.idiolink.predictions.rankings import read_run, write_run
 from pieline.studies.idiolink.records import Document, Query, QueryUsage, Usage
 from pieline.studies.idiolink.tables.zero_shot import zero_shot
 from pieline.studies.idiots.datasets import save_dataset
-from pieline.studies.idiots.metrics.detection import detection_metrics
+from pieline.studies.idiots.metrics import detection_metrics
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.jam.bio import tags_of
 from pieline.studies.jam.metrics.scores import jam_metrics, match_predictions

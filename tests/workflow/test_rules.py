@@ -256,7 +256,7 @@ def test_modules_loaded_by_name_count_too() -> None:
 def test_a_change_of_metrics_reruns_no_training_or_tuning(name: str) -> None:
     modules = modules_behind(imports_of(ROOT / "scripts" / f"{name}.py"))
     assert "pieline.studies.idiolink.metrics.validation" in modules
-    assert "pieline.studies.idiolink.metrics.ranking" not in modules
+    assert "pieline.studies.idiolink.metrics.scores" not in modules
 
 
 def test_a_code_digest_changes_with_any_imported_module(

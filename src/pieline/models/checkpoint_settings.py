@@ -106,7 +106,7 @@ _LEGACY_MODES = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 _MODULES = ("Pooling", "Dense", "Normalize", "LayerNorm", "Dropout")
-_LATENT = "pieline.studies.idiolink.predictions.pooling.LatentAttentionPooling"
+_LATENT = "pieline.studies.idiolink.predictions.encoders.LatentAttentionPooling"
 _PLAIN_MODALITY = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
 _USUAL: Mapping[str, Any] = {
     "transformer_task": "feature-extraction",

@@ -21,7 +21,7 @@ from pieline.core.records import Frozen
 from pieline.core.uncertainty import Interval, draw_units, percentile_interval, resampled_ratios
 from pieline.languages.english import LANGUAGE
 from pieline.languages.spelling import normalize
-from pieline.studies.idiolink.metrics.ranking import UNKNOWN, QueryScores
+from pieline.studies.idiolink.metrics.scores import UNKNOWN, QueryScores
 from pieline.studies.idiolink.metrics.validation import Scores
 from pieline.studies.idiolink.records import Document, PieText, Query
 

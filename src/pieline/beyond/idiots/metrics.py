@@ -20,7 +20,7 @@ from pieline.core.records import Frozen
 from pieline.core.significance import holm
 from pieline.core.uncertainty import Interval, draw_units
 from pieline.studies.idiots.datasets import Origin
-from pieline.studies.idiots.metrics.detection import DetectionMetrics, interval_bounds
+from pieline.studies.idiots.metrics import DetectionMetrics, interval_bounds
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import paired
 

@@ -17,10 +17,11 @@ from pieline.reporting.ours import OurNumbers
 from pieline.reporting.tables import Column, Group, Row, TableContent, headers, number_row
 from pieline.studies.jam import paths
 from pieline.studies.jam.metrics.scores import JamMetrics
-from pieline.studies.jam.metrics.seeds import RunKey, by_run
-from pieline.studies.jam.predictions.baselines import BASELINES
+from pieline.studies.jam.predictions.records import BASELINES
 from pieline.studies.jam.settings import BASELINE, FINE_TUNED
 from pieline.studies.jam.tables.common import (
+    RunKey,
+    by_run,
     has_results,
     languages_of,
     marked,

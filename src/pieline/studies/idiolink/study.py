@@ -10,7 +10,6 @@ from pieline.studies.idiolink.settings import IdiolinkSettings
 from pieline.studies.idiolink.tables import (
     described,
     finetuning,
-    released,
     significance,
     zero_shot,
 )
@@ -43,7 +42,7 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
         finetuning.FINETUNED_TABLE,
         described.CHECKPOINTS_TABLE,
         zero_shot.ABLATION_TABLE,
-        released.RELEASED_TABLE,
+        zero_shot.RELEASED_TABLE,
         significance.SIGNIFICANCE_TABLE,
         significance.PAIRS_TABLE,
         significance.BY_PIE_TABLE,

@@ -10,7 +10,7 @@ from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
-from pieline.studies.idiots.metrics.detection import DetectionMetrics, Score
+from pieline.studies.idiots.metrics import DetectionMetrics, Score
 from pieline.studies.idiots.tables import all_runs, run_labels, run_of
 
 if TYPE_CHECKING:

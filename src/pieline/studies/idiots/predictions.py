@@ -35,7 +35,7 @@ from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, PaperSize, Task
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import check_named_idioms
-from pieline.studies.idiots.raw import OPENING
+from pieline.studies.idiots.datasets import OPENING
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 

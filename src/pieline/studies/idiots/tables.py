@@ -31,7 +31,7 @@ from pieline.reporting.tables import (
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import COUNTS, IdiotsManifest, Origin
 from pieline.studies.idiots.inputs import no_data
-from pieline.studies.idiots.metrics.detection import (
+from pieline.studies.idiots.metrics import (
     BY_KIND,
     CONSISTENCY,
     DETECTION,

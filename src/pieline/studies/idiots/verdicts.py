@@ -19,7 +19,7 @@ from pieline.languages.denial import find_views, has_denying_comment, kind_of, p
 from pieline.languages.english import ANSWERS
 from pieline.languages.pointing import points_at_pie
 from pieline.languages.spelling import normalize
-from pieline.studies.idiots.raw import OPENING
+from pieline.studies.idiots.datasets import OPENING
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 
 ErrorType = Literal[

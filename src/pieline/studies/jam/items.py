@@ -10,9 +10,8 @@ from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.items import CLASSES, Class, Item, runs
 from pieline.studies.jam.bio import span_text, spans_of
-from pieline.studies.jam.datasets.sentences import load_sentences
 from pieline.studies.jam.predictions.records import IdiomPrediction
-from pieline.studies.jam.records import JamSentence
+from pieline.studies.jam.records import JamSentence, load_sentences
 
 
 class JamItem(Item):

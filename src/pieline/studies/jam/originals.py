@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from rapidfuzz import fuzz
 
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json, parse_json, write_text
+from pieline.core.files import canonical_json, parse_json, read_json, write_text
 from pieline.core.records import Id, Record, check_unique_ids, explain, validated
 from pieline.core.tables import read_table
 from pieline.languages.identification import is_in_language
@@ -27,8 +27,55 @@ from pieline.languages.spelling import normalize
 from pieline.studies.jam.bio import Tag, spans_of
 from pieline.studies.jam.raw.checks import check_sentences
 from pieline.studies.jam.raw.id10m import TaggedSentence
-from pieline.studies.jam.raw.released import ReleasedRow
 from pieline.studies.jam.records import Original
+
+
+class ReleasedRow(BaseModel):
+    """A row of the released originals, `id10m_fixed/<language>.json`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    sentence: str
+    PIE: tuple[str, ...]
+    true_idioms: tuple[str, ...]
+    is_figurative: bool
+    tokens: tuple[str, ...]
+    tags: tuple[Tag, ...]
+    tag_ids: tuple[int, ...]
+    was_fixed: bool
+
+
+def read_released_originals(path: str | Path) -> list[ReleasedRow]:
+    """Read the released originals.
+
+    Raises:
+        UserError: The file is not a nonempty JSON array of valid rows; the message states the file
+            and, for an invalid row, its number.
+    """
+    return [
+        validated(
+            ReleasedRow,
+            # In strict mode, only JSON input allows lists for tuples.
+            canonical_json(row),
+            where=f"{path}: record {number}",
+            hint="download the file again",
+            is_json=True,
+        )
+        for number, row in enumerate(read_rows(path), start=1)
+    ]
+
+
+def read_rows(path: str | Path) -> list[Any]:
+    """Read the records of a released file.
+
+    Raises:
+        UserError: The file is not a nonempty JSON array.
+    """
+    rows = read_json(path)
+    if not isinstance(rows, list) or not rows:
+        raise UserError("not a JSON array of records", where=path, hint="download the file again")
+    return rows
+
 
 Reason = Literal[
     "ambiguous",

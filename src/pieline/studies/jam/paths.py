@@ -2,8 +2,8 @@
 
 from pieline.core.sidecars import LIST_ENDING
 from pieline.reporting.displays import ConfiguredStudy
-from pieline.studies.jam.predictions.baselines import BASELINES
 from pieline.studies.jam.predictions.prompt_settings import FEW_SHOT
+from pieline.studies.jam.predictions.records import BASELINES
 from pieline.studies.jam.settings import BASELINE
 
 RELEASED = "id10m-jam/{language}.json"

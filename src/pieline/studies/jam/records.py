@@ -1,11 +1,14 @@
 """Records of ID10M-JAM: originals, variants and input sentences."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pieline.core.records import Record
+from pieline.core.errors import UserError
+from pieline.core.files import read_text
+from pieline.core.records import Record, load_jsonl
 from pieline.studies.jam.bio import Tag, spans_of
 
 DecidedBy = Literal["file", "release", "tags"]
@@ -138,3 +141,17 @@ def by_original(sentences: Iterable[JamSentence]) -> dict[str, list[JamSentence]
     return {
         name: sorted(group, key=lambda item: item.variant_number) for name, group in groups.items()
     }
+
+
+def load_sentences(path: str | Path) -> list[JamSentence]:
+    """Read input sentences from `results/datasets/jam/…` or `results/originals/jam/…`.
+
+    Raises:
+        UserError: The file is missing or empty, or a line is invalid; the message states the file
+            and, for an invalid line, its number.
+    """
+    if not read_text(path).strip():
+        raise UserError("the file has no sentences", where=path, hint="create it again")
+    if '"original_id"' in read_text(path).split("\n", 1)[0]:
+        return load_jsonl(path, JamSentence)
+    return [as_sentence(item) for item in load_jsonl(path, Original)]

@@ -7,12 +7,11 @@ from pieline.languages.registry import get_language
 from pieline.reporting.displays import Display
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.jam import checks, files, runs, tasks
-from pieline.studies.jam.figures import attention as attention_figure
-from pieline.studies.jam.figures import dataset as dataset_figure
+from pieline.studies.jam.figures import data
 from pieline.studies.jam.figures import results as figures
 from pieline.studies.jam.files import Jam
 from pieline.studies.jam.settings import NO_VARIANTS, JamSettings
-from pieline.studies.jam.tables import appendix, dataset, described, results, text
+from pieline.studies.jam.tables import appendix, described, results, text
 from pieline.studies.jam.tables import pairs as run_tables
 from pieline.study import NOT_CONFIGURED, Items
 
@@ -33,7 +32,7 @@ class JamStudy(Jam):
     displays: ClassVar[tuple[Display, ...]] = (
         described.EXAMPLE_TABLE,
         described.DATASETS_TABLE,
-        dataset.STATISTICS_TABLE,
+        described.STATISTICS_TABLE,
         results.ORIGINALS_TABLE,
         results.DRIFT_TABLE,
         text.TEXT_TABLE,
@@ -48,11 +47,11 @@ class JamStudy(Jam):
         described.ARTIFACTS_TABLE,
         run_tables.PAIRS_TABLE,
         run_tables.RUNS_TABLE,
-        dataset_figure.FLOW,
+        data.FLOW,
         figures.ACCURACY_VS_DRIFT,
         figures.CONFUSED_MODELS,
         figures.ALL_VS_MIXED,
-        attention_figure.ATTENTION_FIGURE,
+        data.ATTENTION_FIGURE,
     )
     main_tables = (results.DRIFT_TABLE.name,)
     main_measures = ("success", "negative_drift", "unreadable")

@@ -16,7 +16,7 @@ from pieline.core.measures import Measure, share
 from pieline.core.records import Record
 from pieline.core.significance import holm, randomization_test
 from pieline.core.uncertainty import Interval, ratio_interval
-from pieline.studies.idiolink.metrics.ranking import MEASURES, UNKNOWN, QueryScores, RankingScores
+from pieline.studies.idiolink.metrics.scores import MEASURES, UNKNOWN, QueryScores, RankingScores
 
 METRICS = tuple(MEASURES)
 

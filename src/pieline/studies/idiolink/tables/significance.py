@@ -15,8 +15,7 @@ from pieline.reporting.printed import rounded
 from pieline.reporting.tables import Cell, Column, Group, Head, Row, TableContent
 from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink import paths
-from pieline.studies.idiolink.metrics.ranking import RANKING
-from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
+from pieline.studies.idiolink.metrics.scores import RANKING, IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
     DIFFERENCES,
     ModeSignificance,

@@ -17,26 +17,24 @@ from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.studies.jam.metrics.scores import ACCURACY, DRIFT, JamMetrics
-from pieline.studies.jam.metrics.seeds import (
+from pieline.studies.jam.tables.common import (
     COUNTED_SEED,
     COUNTED_SETTING,
+    GROUPS,
     RunKey,
     Runs,
     by_run,
     confused_runs,
     counted_runs,
-    mean_over_seeds,
-    panel,
-    prompted,
-    unreadable,
-)
-from pieline.studies.jam.tables.common import (
-    GROUPS,
     languages_of,
+    mean_over_seeds,
     not_counted,
     notes_on,
+    panel,
     printed_runs,
+    prompted,
     title_of,
+    unreadable,
     with_panel,
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, MetricRecord
 from pieline.core.measures import Measure
-from pieline.studies.jam.datasets.dataset import JamManifest, count_pies
+from pieline.studies.jam.datasets import JamManifest, count_pies
 from pieline.studies.jam.records import Original
 from pieline.studies.jam.settings import NO_VARIANTS
 

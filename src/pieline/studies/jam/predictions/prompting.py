@@ -1,5 +1,6 @@
 """Identify idioms by prompting (ID10M-JAM, section 4.2 and appendix C)."""
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -19,19 +20,18 @@ from pieline.llm.prompts import load_prompt
 from pieline.llm.questions import Message, Question, make_question
 from pieline.llm.task import Ask, PaperSize, Task
 from pieline.models.llm import LLMEntry
-from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.predictions.contexts import arranged_texts
-from pieline.studies.jam.predictions.prompt_examples import choose_examples
 from pieline.studies.jam.predictions.prompt_settings import (
     FEW_SHOT,
     Arranged,
+    Context,
     FewShot,
     PromptSetting,
     ZeroShot,
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
-from pieline.studies.jam.records import JamSentence
+from pieline.studies.jam.records import JamSentence, load_sentences
+from pieline.studies.jam.variants.projection import find_original
 
 PAPER_SENTENCES = {"english": 178 + 534, "german": 137 + 411}
 """Originals and variants of the paper by language (Table 2)."""
@@ -318,3 +318,67 @@ def _distinct(idioms: Sequence[str]) -> list[str]:
     for text in idioms:
         spelled.setdefault(normalize(text), text)
     return [text for form, text in spelled.items() if form]
+
+
+def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[str, str]:
+    """Return the text to show to a model, by sentence id.
+
+    Originals, variants in which the original cannot be located, and all texts for "first" and
+    "neutral" are unchanged. "other" replaces the context of a variant with the context of another
+    original's variant. Of these contexts, the one with the most similar number of words is chosen
+    (the first if tied), so that the topic changes but the length hardly does.
+    """
+    texts = {item.id: item.sentence for item in sentences}
+    if context in ("first", "neutral"):  # neutral variants are read from a separate file
+        return texts
+    parts: dict[str, tuple[str, str]] = {}
+    for item in sentences:
+        if item.is_original or item.original_id not in texts:
+            continue
+        text, original = item.sentence, texts[item.original_id]
+        if place := find_original(original, text):
+            parts[item.id] = text[: place.start].strip(), text[place.start :].strip()
+    owners = {item.id: item.original_id for item in sentences}
+    for name, (own_context, target) in parts.items():
+        others = [part[0] for other, part in parts.items() if owners[other] != owners[name]]
+        new_context = {"last": own_context, "none": "", "other": own_context}[context]
+        if context == "other" and others:
+            length = len(own_context.split())
+            new_context = min(others, key=lambda text: abs(len(text.split()) - length))
+        order = (target, new_context) if context == "last" else (new_context, target)
+        texts[name] = " ".join(filter(None, order))
+    return texts
+
+
+def choose_examples(
+    sentences: Sequence[TaggedSentence], count: int, *, seed: int
+) -> list[TaggedSentence]:
+    """Choose `count` examples with an idiom and as many without, in random order (section 4.2).
+
+    The method is that of the released code, which calls pandas' `sample` for each kind with the
+    run's seed; on ID10M's train split, it selects the paper's examples.
+
+    Raises:
+        UserError: There are too few sentences with or without an idiom.
+    """
+    chosen: list[TaggedSentence] = []
+    for has_idiom in (True, False):
+        group = [item for item in sentences if bool(item.spans) == has_idiom]
+        if len(group) < count:
+            kind = "with" if has_idiom else "without"
+            raise UserError(
+                f"only {len(group)} sentences {kind} an idiom ({count} examples requested)",
+                where="train split",
+                hint="reduce the number of examples",
+            )
+        chosen += _sample(group, count, seed)
+    random.Random(seed).shuffle(chosen)  # noqa: S311 - not for secrets
+    return chosen
+
+
+def _sample(group: Sequence[TaggedSentence], count: int, seed: int) -> list[TaggedSentence]:
+    """Replicate `DataFrame.sample(count, random_state=seed)`."""
+    import numpy as np
+
+    draw = np.random.RandomState(seed)  # used by pandas; its sequence never changes
+    return [group[number] for number in draw.choice(len(group), count, replace=False)]

@@ -24,7 +24,7 @@ from pieline.reporting.tables import (
 from pieline.studies.jam import paths, settings
 from pieline.studies.jam.metrics.attention_records import ATTENTION, AttentionMetrics
 from pieline.studies.jam.metrics.humans import HUMANS, HumanMetrics
-from pieline.studies.jam.metrics.neutral import NEUTRAL, NeutralMetrics
+from pieline.studies.jam.metrics.scores import NEUTRAL, NeutralMetrics
 from pieline.studies.jam.tables.common import (
     attention_of,
     data_notes,

@@ -1,4 +1,4 @@
-"""Build the displays that need no run: Figures 1 and 4, Tables 1 and 4."""
+"""Build the displays that need no run: Figures 1 and 4, Tables 1, 2 and 4."""
 
 from itertools import chain
 from operator import attrgetter
@@ -6,20 +6,29 @@ from operator import attrgetter
 import pandas as pd
 
 from pieline.core.measures import Measure
-from pieline.core.upstream import load_upstream
+from pieline.core.records import load_records
+from pieline.core.upstream import BY_COUNTS, SELF_VERIFIED, load_upstream
 from pieline.languages.registry import get_language, language_names
 from pieline.llm.prompts import load_prompt
 from pieline.reporting import described
 from pieline.reporting.described import text_row
 from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
+from pieline.reporting.numbers import Number, rows_of
+from pieline.reporting.ours import OurNumbers
 from pieline.reporting.printed import read_printed, state
-from pieline.reporting.tables import BESIDE, Group, Row, TableContent, headers
+from pieline.reporting.tables import BESIDE, Cell, Column, Group, Head, Row, TableContent, headers
 from pieline.studies.jam import paths
-from pieline.studies.jam.datasets.sentences import load_sentences
-from pieline.studies.jam.records import by_original
+from pieline.studies.jam.metrics.statistics import ID10M, JAM, JamStatistics
+from pieline.studies.jam.records import by_original, load_sentences
 from pieline.studies.jam.settings import JamFineTuning
-from pieline.studies.jam.tables.common import code_of, has_results, title_of
+from pieline.studies.jam.tables.common import (
+    code_of,
+    data_notes,
+    has_results,
+    statistics_of,
+    title_of,
+)
 
 _FILES = {
     "MAGPIE": "magpie/MAGPIE_unfiltered.jsonl",
@@ -249,3 +258,97 @@ ARTIFACTS_TABLE = Table(
     _artifacts,
     printed=("jam_table8",),
 )
+
+
+DATASETS = {"ID10M": ID10M, "ID10M-JAM": JAM}
+"""Measures by printed name of a dataset."""
+
+
+def statistics_numbers(inputs: DisplayInputs) -> pd.DataFrame:
+    """Return our counts of Table 2 and of the text.
+
+    For ID10M-JAM, the test sentences are the originals in the dataset. Without variants, released
+    originals are counted instead, because they equal the dataset's originals; counts of other
+    originals remain unknown.
+    """
+    numbers = OurNumbers(inputs.study)
+    for item, path in zip(load_records(inputs.metrics, JamStatistics), inputs.metrics, strict=True):
+        verified = [SELF_VERIFIED] if item.data_note == BY_COUNTS else []
+        for dataset, measures in DATASETS.items():
+            obstacles = _obstacles(item, dataset)
+            for measure in measures:
+                numbers.add(
+                    {"scope": dataset, "language": item.language},
+                    [measure],
+                    item,
+                    files=[path],
+                    obstacles=obstacles + (verified if measure.name == "test_variants" else []),
+                )
+    return numbers.frame()
+
+
+def statistics(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
+    """Lay out Table 2, with the number of distinct PIEs."""
+    columns = [
+        Column("train_sentences", "# Sentences"),
+        Column("test_sentences", "# Sentences"),
+        Column("test_variants", "# Variants"),
+        Column("unique_pies", "# PIEs"),
+    ]
+    records = load_records(inputs.metrics, JamStatistics)
+    by_row = rows_of(numbers, ("scope", "language"))
+
+    def cell(number: Number | None) -> Cell:
+        return Cell(
+            number, text=f"{number.ours:,.0f}" if number and number.ours is not None else ""
+        )
+
+    groups = (
+        Group(
+            tuple(
+                Row(
+                    (code_of(item.language),),
+                    tuple(
+                        cell(by_row[dataset, item.language].get(column.measure))
+                        for column in columns
+                    ),
+                )
+                for item in records
+            ),
+            dataset,
+        )
+        for dataset in DATASETS
+    )
+    return TableContent(
+        heads=(
+            (*headers(["", "", "Train"]), Head("Test", 2), Head("")),
+            headers(["Dataset", "Language"], columns),
+        ),
+        groups=tuple(groups),
+        caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
+        " dash marks what a dataset does not have or what was not computed. PIEs that differ only"
+        " in case, spaces or punctuation count once.",
+        notes=(*data_notes(*records), *inputs.notes),
+    )
+
+
+STATISTICS_TABLE = Table(
+    "jam_statistics",
+    "Table 2",
+    "Sentences and variants of ID10M and ID10M-JAM.",
+    statistics,
+    statistics_of,
+    statistics_numbers,
+    printed=("jam_table2", "text_numbers"),
+)
+
+
+def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
+    """Return why the numbers of a dataset are not comparable with the printed ones."""
+    if item.conditions.deviations:
+        return list(item.conditions.deviations)
+    if not item.originals_are_released:
+        return ["sample data or other than the released originals"]
+    if dataset == "ID10M-JAM" and item.dataset_is_released is False:
+        return [item.data_note or f"{item.variants_source} variants, not the released ones"]
+    return []

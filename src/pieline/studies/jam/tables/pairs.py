@@ -34,9 +34,10 @@ from pieline.studies.jam.metrics.scores import (
     UNREADABLE,
     JamMetrics,
 )
-from pieline.studies.jam.metrics.seeds import RunKey, by_run, unreadable
 from pieline.studies.jam.tables.common import (
     PROMPTS,
+    RunKey,
+    by_run,
     code_of,
     has_results,
     languages_of,
@@ -48,6 +49,7 @@ from pieline.studies.jam.tables.common import (
     runs_of,
     runs_with_files,
     title_of,
+    unreadable,
     with_baselines,
 )
 

@@ -28,10 +28,11 @@ from pieline.studies.jam.metrics.scores import (
     UNREADABLE,
     JamMetrics,
 )
-from pieline.studies.jam.metrics.seeds import RunKey, by_run
 from pieline.studies.jam.tables.common import (
     GROUPS,
     PROMPTS,
+    RunKey,
+    by_run,
     code_of,
     has_results,
     key_of,

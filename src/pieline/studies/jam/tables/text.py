@@ -18,21 +18,19 @@ from pieline.reporting.published import first_table
 from pieline.reporting.seeds import Ranges, median_tolerance
 from pieline.reporting.tables import Cell, Group, Row, TableContent, headers
 from pieline.studies.jam.metrics.scores import ACCURACY, DRIFT, JamMetrics
-from pieline.studies.jam.metrics.seeds import (
+from pieline.studies.jam.settings import FINE_TUNED, JamSettings
+from pieline.studies.jam.tables.common import (
     RunKey,
     Runs,
     confused_runs,
     counted_runs,
-    mean_over_seeds,
-    panel,
-    prompted,
-)
-from pieline.studies.jam.settings import FINE_TUNED, JamSettings
-from pieline.studies.jam.tables.common import (
     languages_of,
+    mean_over_seeds,
     not_counted,
     notes_on,
     obstacles_of,
+    panel,
+    prompted,
     title_of,
     with_panel,
 )

@@ -16,7 +16,7 @@ from pieline.core.records import Frozen, explain, validated
 from pieline.core.texts import check_texts, nfc
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
-from pieline.studies.jam.raw.released import read_rows
+from pieline.studies.jam.originals import read_rows
 from pieline.studies.jam.records import Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import find_original
 from pieline.studies.jam.variants.validation import make_variant

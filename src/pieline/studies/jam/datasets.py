@@ -14,8 +14,7 @@ from pieline.core.errors import UserError
 from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
-from pieline.studies.jam.variants.label_studio import Review, settle
-from pieline.studies.jam.variants.validation import apply_reviews, check_reviews
+from pieline.studies.jam.variants.validation import Review, apply_reviews, check_reviews, settle
 
 KEPT = 3
 """Valid variants of each original that are kept; originals with fewer are dropped (section 3.4)."""

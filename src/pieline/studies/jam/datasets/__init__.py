@@ -1,1 +1,0 @@
-"""Datasets of ID10M-JAM."""
