@@ -8,7 +8,12 @@ from pieline.core.sidecars import write_digest_list
 from pieline.models.entries import EncoderEntry
 from pieline.studies.jam.raw.id10m import read_id10m
 from pieline.studies.jam.training.settings import TaggerTraining
-from pieline.studies.jam.training.tagger import fine_tune, load_tagger, make_deterministic
+from pieline.studies.jam.training.tagger import (
+    TaggingData,
+    fine_tune,
+    load_tagger,
+    make_deterministic,
+)
 
 with job(snakemake):
     checkpoint = Path(snakemake.output.log).with_name("checkpoint.pt")
@@ -17,8 +22,10 @@ with job(snakemake):
     tagger = load_tagger(EncoderEntry.from_spec(snakemake.params.spec), seed=seed)
     log = fine_tune(
         tagger,
-        read_id10m(snakemake.input.train, split="train"),
-        read_id10m(snakemake.input.dev, split="dev"),
+        TaggingData(
+            read_id10m(snakemake.input.train, split="train"),
+            read_id10m(snakemake.input.dev, split="dev"),
+        ),
         TaggerTraining.model_validate_json(snakemake.params.settings),
         seed=seed,
         identity=snakemake.params.spec,

@@ -4,7 +4,7 @@ from pieline.core.files import read_json, write_json
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, save_jsonl
 from pieline.core.upstream import NOT_VERIFIED, load_upstream, verify
-from pieline.studies.jam.datasets import build_dataset
+from pieline.studies.jam.datasets import build_dataset, judge_variants
 from pieline.studies.jam.records import Original, Variant
 from pieline.studies.jam.variants.released import count_problem
 from pieline.studies.jam.variants.validation import (
@@ -27,12 +27,16 @@ with job(snakemake):
             load_upstream(snakemake.input.upstream),
             problem=count_problem(originals, variants),
         )
-    dataset = build_dataset(
+    judged = judge_variants(
         originals,
         variants,
         reviews=[review for path in snakemake.input.annotations for review in read_export(path)],
         adjudications=read_adjudications(adjudications) if adjudications else [],
         where=", ".join([*snakemake.input.annotations, adjudications or ""]).strip(", "),
+    )
+    dataset = build_dataset(
+        originals,
+        judged,
         originals_are_released=originals_are_released,
         verification=verification,
         review=snakemake.params.review,

@@ -12,7 +12,7 @@ from pieline.core.errors import UserError
 from pieline.core.review import write_tasks
 from pieline.languages.registry import language_names
 from pieline.studies.jam.bio import TAG_IDS
-from pieline.studies.jam.datasets import build_dataset, select_variants
+from pieline.studies.jam.datasets import build_dataset, judge_variants, select_variants
 from pieline.studies.jam.records import by_original
 from pieline.studies.jam.variants.projection import tokenize
 from pieline.studies.jam.variants.released import check_contexts, edited_originals, read_variants
@@ -119,12 +119,16 @@ def exported(tmp_path):
 def built(originals, variants, reviews=(), adjudications=(), **fields):
     """Build a dataset."""
     values = {"review": "human"}
-    return build_dataset(
+    judged = judge_variants(
         originals,
         variants,
         reviews=list(reviews),
         adjudications=list(adjudications),
         where="export.json",
+    )
+    return build_dataset(
+        originals,
+        judged,
         originals_are_released=False,
         **(values | fields),
     )

@@ -13,7 +13,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.settings import LLMSettings
 from pieline.models.llm import LLMEntry
-from pieline.studies.jam.datasets import build_dataset
+from pieline.studies.jam.datasets import JudgedVariants, build_dataset
 from pieline.studies.jam.variants.generation import (
     GenerationSettings,
     HardVariants,
@@ -138,10 +138,7 @@ def test_generation_from_originals_to_the_dataset(asking):
 
     dataset = build_dataset(
         ORIGINALS,
-        list(variants.values()),
-        reviews=[],
-        adjudications=[],
-        where="",
+        JudgedVariants(list(variants.values())),
         originals_are_released=False,
         review="automatic",
     )

@@ -28,6 +28,7 @@ from pieline.studies.jam.training.tagger import (
     IGNORED,
     EncodedSentence,
     Tagger,
+    TaggingData,
     TaggingLog,
     collate,
     decode,
@@ -55,7 +56,9 @@ def train(
     entry: EncoderEntry, checkpoint: Path, *, seed: int = 5, settings: TaggerTraining = SETTINGS
 ) -> tuple[Tagger, TaggingLog]:
     tagger = load_tagger(entry, seed=seed)
-    log = fine_tune(tagger, TRAIN, DEV, settings, seed=seed, identity="t", checkpoint=checkpoint)
+    log = fine_tune(
+        tagger, TaggingData(TRAIN, DEV), settings, seed=seed, identity="t", checkpoint=checkpoint
+    )
     return tagger, log
 
 
@@ -89,7 +92,7 @@ def test_the_released_form_trains_as_the_notebook(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.optim, "AdamW", Counted)
         path = tmp_path / "checkpoint.pt"
-        fine_tune(tagger, TRAIN, DEV, settings, seed=5, identity="t", checkpoint=path)
+        fine_tune(tagger, TaggingData(TRAIN, DEV), settings, seed=5, identity="t", checkpoint=path)
     assert len(TRAIN) == 60
     assert steps == 4  # 15 batches
     if tagger.device.type == "cpu":
@@ -215,7 +218,7 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
     broken = load_tagger(entry, seed=5)
     with pytest.raises(Killed):
         fine_tune(
-            broken, TRAIN, DEV, SETTINGS,
+            broken, TaggingData(TRAIN, DEV), SETTINGS,
             seed=5, identity="t", checkpoint=checkpoint, after_epoch=stop,
         )  # fmt: skip
     seen: list[int] = []
@@ -223,7 +226,7 @@ def test_interrupted_after_an_epoch_ends_as_uninterrupted(
     assert message not in capsys.readouterr().err
     resumed = load_tagger(entry, seed=99)  # the head comes from the checkpoint
     resumed_log = fine_tune(
-        resumed, TRAIN, DEV, SETTINGS,
+        resumed, TaggingData(TRAIN, DEV), SETTINGS,
         seed=5, identity="t", checkpoint=checkpoint, after_epoch=seen.append,
     )  # fmt: skip
     assert message in capsys.readouterr().err
@@ -245,7 +248,7 @@ def test_a_checkpoint_of_another_training_is_not_used(
         seen: list[int] = []
         tagger = load_tagger(entry, seed=5)
         fine_tune(
-            tagger, TRAIN[:8], DEV[:4], settings,
+            tagger, TaggingData(TRAIN[:8], DEV[:4]), settings,
             checkpoint=checkpoint, after_epoch=seen.append, **values,
         )  # fmt: skip
         return seen

@@ -53,22 +53,8 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
             or len(tensors[down]) != rank
         ):
             raise _foreign(full_name, place, where)
-        if _UNUSED not in name and not change.any():
-            raise UserError(
-                f"its weights for {full_name} are zero, as before training",
-                where=place,
-                hint="use the trained adapter",
-            )
-        for matrix in () if _UNUSED in name else (tensors[down], up):
-            zeros = int((~matrix.any(dim=1)).sum())
-            # A dead unit of a network has a row of zeros.
-            if zeros > len(matrix) / 10:
-                raise UserError(
-                    f"{zeros:,} of the {len(matrix):,} rows of its weights for {full_name} are"
-                    " zero",
-                    where=place,
-                    hint="copy the adapter again from where it was trained",
-                )
+        if _UNUSED not in name:
+            _require_trained(change, (tensors[down], up), full_name, place)
         weight = module.weight.data
         module.weight.data = (weight.float() + scale * change.to(weight.device)).to(weight.dtype)
         changed.add(name)
@@ -77,6 +63,30 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
         raise _foreign(min(others, default="nothing"), place, where)
     linear = {name for name, each in modules.items() if isinstance(each, torch.nn.Linear)}
     declared = _targets(config["target_modules"], linear, prefix)
+    _require_declared(changed, declared, prefix, place)
+
+
+def _require_trained(change: Any, matrices: tuple[Any, Any], name: str, place: Path) -> None:
+    """Raise a `UserError` if a layer's change is zero, or many rows of its two matrices are."""
+    if not change.any():
+        raise UserError(
+            f"its weights for {name} are zero, as before training",
+            where=place,
+            hint="use the trained adapter",
+        )
+    for matrix in matrices:
+        zeros = int((~matrix.any(dim=1)).sum())
+        # A dead unit of a network has a row of zeros.
+        if zeros > len(matrix) / 10:
+            raise UserError(
+                f"{zeros:,} of the {len(matrix):,} rows of its weights for {name} are zero",
+                where=place,
+                hint="copy the adapter again from where it was trained",
+            )
+
+
+def _require_declared(changed: set[str], declared: set[str], prefix: str, place: Path) -> None:
+    """Raise a `UserError` if layers are changed but not declared, or declared but not changed."""
     for name in sorted(name for name in declared ^ changed if _UNUSED not in name):
         has = "has no weights for" if name in declared else "has weights for"
         raise UserError(

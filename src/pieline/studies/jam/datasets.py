@@ -158,26 +158,29 @@ class JamDataset:
     manifest: JamManifest
 
 
-def build_dataset(
+@dataclass(frozen=True)
+class JudgedVariants:
+    """Variants with the verdicts of human reviews, and the ids of those in dispute."""
+
+    variants: Sequence[Variant]
+    disputed: Sequence[str] = ()
+
+
+def judge_variants(
     originals: Sequence[Original],
     variants: Sequence[Variant],
     *,
     reviews: Sequence[Review],
     adjudications: Sequence[Review],
     where: str,
-    originals_are_released: bool,
-    verification: Verification = NOT_VERIFIED,
-    review: Reviewer,
-    limit: int | None = None,
-) -> JamDataset:
-    """Apply human reviews to the variants, then select originals and variants (section 3.4).
+) -> JudgedVariants:
+    """Apply human reviews to the variants (section 3.4); disputed ones become invalid.
 
-    `where` names the review files in error messages. `limit` is the number of originals to use,
-    with their variants; None for all.
+    `where` names the review files in error messages.
 
     Raises:
-        UserError: Reviews do not match the variants, a variant accepted or corrected by reviewers
-            is unusable, or the dataset is empty.
+        UserError: Reviews do not match the variants, or a variant accepted or corrected by
+            reviewers is unusable.
     """
     check_reviews(variants, [*reviews, *adjudications], where=where)
     settled, disputed = settle(reviews, adjudications)
@@ -186,16 +189,35 @@ def build_dataset(
         item.model_copy(update={"verdict": "invalid"}) if item.id in disputed else item
         for item in apply_reviews(originals, variants, settled, where=where)
     ]
-    sentences = select_variants(originals, judged, review=review)
+    return JudgedVariants(judged, disputed)
+
+
+def build_dataset(
+    originals: Sequence[Original],
+    judged: JudgedVariants,
+    *,
+    originals_are_released: bool,
+    verification: Verification = NOT_VERIFIED,
+    review: Reviewer,
+    limit: int | None = None,
+) -> JamDataset:
+    """Select originals and variants (section 3.4).
+
+    `limit` is the number of originals to use, with their variants; None for all.
+
+    Raises:
+        UserError: The dataset is empty.
+    """
+    sentences = select_variants(originals, judged.variants, review=review)
     starts = [place for place, sentence in enumerate(sentences) if sentence.is_original]
     if limit and limit < len(starts):
         sentences = sentences[: starts[limit]]
     manifest = describe(
         sentences,
         originals,
-        judged,
+        judged.variants,
         review=review,
-        disputed=disputed,
+        disputed=judged.disputed,
         originals_are_released=originals_are_released,
         verification=verification,
     )

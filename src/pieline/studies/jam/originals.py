@@ -8,7 +8,7 @@ they are derived from ID10M's tags alone.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -210,17 +210,7 @@ def apply_decisions(
         light_words=expected.light_words,
     )
     by_id = {item.sentence_id: item for item in decisions}
-    sentence_ids = {item.id for item in sentences}
-    missing = [item.id for item in sentences if item.id not in by_id]
-    extra = [name for name in by_id if name not in sentence_ids]
-    if missing or extra:
-        problem = f"no decision for {missing[0]}" if missing else f"unknown raw sentence {extra[0]}"
-        hint = (
-            f"use decisions for the same version of {raw}: {len(missing)} of its"
-            f" {len(sentence_ids)} sentences have no decision, and {len(extra)} decisions have no"
-            " sentence"
-        )
-        raise UserError(problem, where=where, hint=hint)
+    _check_correspondence([item.id for item in sentences], by_id, where=where, raw=raw)
     originals = []
     for sentence in sentences:
         decision = by_id[sentence.id]
@@ -241,6 +231,23 @@ def apply_decisions(
     kinds = [(one.id, one.sentence, one.is_figurative) for one in originals]
     warn_of_near_duplicates(kinds, raw)
     return originals
+
+
+def _check_correspondence(
+    sentences: Sequence[str], decisions: Collection[str], *, where: str | Path, raw: str | Path
+) -> None:
+    """Raise a `UserError` unless each sentence has a decision, and each decision a sentence."""
+    ids = {*sentences}
+    missing = [name for name in sentences if name not in decisions]
+    extra = [name for name in decisions if name not in ids]
+    if missing or extra:
+        problem = f"no decision for {missing[0]}" if missing else f"unknown raw sentence {extra[0]}"
+        hint = (
+            f"use decisions for the same version of {raw}: {len(missing)} of its"
+            f" {len(ids)} sentences have no decision, and {len(extra)} decisions have no"
+            " sentence"
+        )
+        raise UserError(problem, where=where, hint=hint)
 
 
 def derive_decisions(

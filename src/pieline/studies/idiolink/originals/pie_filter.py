@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import PositiveInt
 
@@ -194,7 +194,8 @@ def filter_pies(
     number = 0
     for pie in sorted(counts):
         pie_counts = counts[pie]
-        shares, reasons = _judge(pie_counts, thresholds, semantics)
+        shares = _shares(pie_counts, semantics)
+        reasons = _failures(pie_counts, shares, thresholds, semantics)
         meets_criteria = not reasons
         number += meets_criteria
         if pie in exclusions:
@@ -211,8 +212,8 @@ def filter_pies(
                 other=pie_counts.occurrences - pie_counts.idiomatic - pie_counts.literal,
                 confident=pie_counts.confident,
                 least_confidence=pie_counts.least_confidence,
-                idiomatic_share=shares[0],
-                literal_share=shares[1],
+                idiomatic_share=shares.idiomatic,
+                literal_share=shares.literal,
                 failed=list(reasons),
                 reasons=list(reasons.values()),
                 kept=not reasons,
@@ -249,13 +250,27 @@ def readings_of(
     }
 
 
-def _judge(
-    counts: LabelCounts, thresholds: FilterThresholds, semantics: Semantics
-) -> tuple[tuple[float | None, float | None], dict[Criterion, str]]:
-    """Return a PIE's idiomatic and literal shares, and a reason for each failed criterion."""
+class _Shares(NamedTuple):
+    """Idiomatic and literal shares of a PIE's occurrences; None without occurrences."""
+
+    idiomatic: float | None
+    literal: float | None
+
+
+def _shares(counts: LabelCounts, semantics: Semantics) -> _Shares:
+    """Return a PIE's shares among its idiomatic and literal (`paper`) or all occurrences."""
     as_paper = semantics == "paper"
     total = counts.idiomatic + counts.literal if as_paper else counts.occurrences
-    shares = (counts.idiomatic / total, counts.literal / total) if total else (None, None)
+    if not total:
+        return _Shares(None, None)
+    return _Shares(counts.idiomatic / total, counts.literal / total)
+
+
+def _failures(
+    counts: LabelCounts, shares: _Shares, thresholds: FilterThresholds, semantics: Semantics
+) -> dict[Criterion, str]:
+    """Return the reason for each criterion that a PIE fails."""
+    as_paper = semantics == "paper"
     reasons: dict[Criterion, str] = {}
     if counts.occurrences < thresholds.min_occurrences:
         few = f"{counts.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
@@ -279,7 +294,7 @@ def _judge(
         reasons["confidence"] = (
             f"no idiomatic or literal occurrence with a confidence of at least {least}"
         )
-    return shares, reasons
+    return reasons
 
 
 def _percent(share: float | None) -> str:

@@ -302,14 +302,7 @@ def read_foreign_run(
             where=f"{path}:{documents[unknown[0]]}",
             hint="rank the documents of the dataset",
         )
-    needed = min(top_k, len(document_ids))
-    if short := [query_id for query_id, ranked in lines.items() if len(ranked) < needed]:
-        raise UserError(
-            f"fewer than {needed} documents for {len(short)} of {len(lines)} queries, such as"
-            f" {short[0]!r}",
-            where=path,
-            hint=f"rank at least {needed} documents per query (idiolink.top_k)",
-        )
+    _check_lengths(path, lines, min(top_k, len(document_ids)))
     _check_mode(path, tags, mode)
     _check_scores(path, lines, top_k)
     labels = texts or TextLabels((), ())
@@ -320,6 +313,17 @@ def read_foreign_run(
         run[query_id] = {name: scores[name] for name in in_order(scores)[:top_k]}
     _check_queries(path, run, labels.documents, labels.queries)
     return run
+
+
+def _check_lengths(path: str | Path, lines: Mapping[str, Collection[str]], needed: int) -> None:
+    """Raise a `UserError` if a query has fewer than `needed` documents."""
+    if short := [query_id for query_id, ranked in lines.items() if len(ranked) < needed]:
+        raise UserError(
+            f"fewer than {needed} documents for {len(short)} of {len(lines)} queries, such as"
+            f" {short[0]!r}",
+            where=path,
+            hint=f"rank at least {needed} documents per query (idiolink.top_k)",
+        )
 
 
 def _check_queries(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -85,19 +86,29 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = align_rows(read_rows(path, ExternalIdioms), texts, where=path)
-    pairs = list(zip(rows, sentences, strict=True))
-    if all(row.tags is None and row.idioms is None for (_, row), _ in pairs):
+    placed = [
+        _PlacedRow(row, sentence, f"{path}:{line}")
+        for (line, row), sentence in zip(rows, sentences, strict=True)
+    ]
+    if all(each.row.tags is None and each.row.idioms is None for each in placed):
         raise UserError(
             "idioms is null in every row", where=path, hint="write an empty list for no idiom"
         )
-    _check_idioms(pairs, path)
-    _check_tags(pairs, path)
-    return [_prediction(row, sentence, f"{path}:{line}") for (line, row), sentence in pairs]
+    _check_idioms(placed, path)
+    _check_tags(placed, path)
+    return [_prediction(each.row, each.sentence, each.where) for each in placed]
 
 
-def _check_idioms(
-    pairs: Sequence[tuple[tuple[int, ExternalIdioms], JamSentence]], path: str | Path
-) -> None:
+@dataclass(frozen=True)
+class _PlacedRow:
+    """A row with its sentence, and its file and line for error messages."""
+
+    row: ExternalIdioms
+    sentence: JamSentence
+    where: str
+
+
+def _check_idioms(placed: Sequence[_PlacedRow], path: str | Path) -> None:
     """Raise a `UserError` for implausible idioms.
 
     An idiom must not be a word such as "none", most idioms must not be complete sentences, and
@@ -105,37 +116,36 @@ def _check_idioms(
     """
     total = 0
     absent, full_sentences = [], []
-    for (line, row), sentence in pairs:
-        for idiom in row.idioms or ():
+    for each in placed:
+        sentence = each.sentence
+        for idiom in each.row.idioms or ():
             if is_none_answer(idiom):
                 raise UserError(
                     f"{idiom!r} is not an idiom",
-                    where=f"{path}:{line}",
+                    where=each.where,
                     hint="leave the list or cell empty, or write null if there is no answer",
                 )
             total += 1
             if normalize(idiom) == normalize(sentence.sentence):
-                full_sentences.append(line)
+                full_sentences.append(each.where)
             if not occurs_in(idiom, sentence.sentence, language=sentence.language):
                 example = f"{idiom!r} in {sentence.sentence!r} ({sentence.id})"
-                absent.append((f"{path}:{line}", example))
+                absent.append((each.where, example))
     if 2 * len(full_sentences) > total:
         raise UserError(
             f"{len(full_sentences)} of {total} idioms are complete sentences",
-            where=f"{path}:{full_sentences[0]}",
+            where=full_sentences[0],
             hint="write only the words of the idiom",
         )
     check_named_idioms(absent, total)
 
 
-def _check_tags(
-    pairs: Sequence[tuple[tuple[int, ExternalIdioms], JamSentence]], path: str | Path
-) -> None:
+def _check_tags(placed: Sequence[_PlacedRow], path: str | Path) -> None:
     """Raise a `UserError` if more tags fit after a shift by one token, as with a [CLS] token."""
     tagged = [
-        (row.tags, sentence.tags)
-        for (_, row), sentence in pairs
-        if row.tags is not None and len(row.tags) == len(sentence.tags)
+        (each.row.tags, each.sentence.tags)
+        for each in placed
+        if each.row.tags is not None and len(each.row.tags) == len(each.sentence.tags)
     ]
     fits = [ours == [*gold] for ours, gold in tagged]
     for shifted in (

@@ -263,10 +263,17 @@ def make_deterministic(threads: int) -> None:
     torch.use_deterministic_algorithms(True)
 
 
+@dataclass(frozen=True)
+class TaggingData:
+    """Training sentences, and the dev sentences that are scored after each epoch."""
+
+    train: Sequence[TaggedSentence]
+    dev: Sequence[TaggedSentence]
+
+
 def fine_tune(
     tagger: Tagger,
-    train: Sequence[TaggedSentence],
-    dev: Sequence[TaggedSentence],
+    data: TaggingData,
     settings: TaggerTraining,
     *,
     seed: int,
@@ -281,30 +288,30 @@ def fine_tune(
     run. A checkpoint of a different training run is ignored and overwritten. The caller deletes the
     file after saving the weights.
 
-    `seed` determines sentence order
-    and dropout; `identity` identifies the model, to distinguish training runs with identical data,
-    settings and seed. `after_epoch` is called with the epoch number after writing each checkpoint.
+    `seed` determines sentence order and dropout; `identity` identifies the model, to distinguish
+    training runs with identical data, settings and seed. `after_epoch` is called with the epoch
+    number after writing each checkpoint.
     """
-    training = _Training(tagger, train, settings, seed)
-    key = _fingerprint(train, dev, settings, seed=seed, identity=identity)
+    training = _Training(tagger, data.train, settings, seed)
+    key = _fingerprint(data, settings, seed=seed, identity=identity)
     state = ResumableTraining(checkpoint, key, tagger.model, training.optimizer, training.schedule)
     if state.epochs:
         print(f"resuming training after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
     for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
         loss = training.one_epoch(epoch)
         tags = tagger.tag(
-            [item.tokens for item in dev],
+            [item.tokens for item in data.dev],
             drop_unbegun=settings.details.drop_unbegun,
         )
-        score = span_scores([item.tags for item in dev], tags).f1
+        score = span_scores([item.tags for item in data.dev], tags).f1
         state.finish_epoch({"loss": loss, "dev_span_f1": score}, keep=True)
         after_epoch(epoch)
     state.load_kept()
     return TaggingLog(
         settings=settings,
         seed=seed,
-        train_sentences=len(train),
-        dev_sentences=len(dev),
+        train_sentences=len(data.train),
+        dev_sentences=len(data.dev),
         epochs=[TaggingEpoch.model_validate(epoch) for epoch in state.epochs],
         kept_epoch=state.kept_epoch,
     )
@@ -392,21 +399,14 @@ def _epoch_seed(seed: int, epoch: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/{epoch}".encode()).digest()[:6], "big")
 
 
-def _fingerprint(
-    train: Sequence[TaggedSentence],
-    dev: Sequence[TaggedSentence],
-    settings: TaggerTraining,
-    *,
-    seed: int,
-    identity: str,
-) -> str:
+def _fingerprint(data: TaggingData, settings: TaggerTraining, *, seed: int, identity: str) -> str:
     """Return a digest of everything that affects a training run."""
     content = {
         "identity": identity,
         "code": code_digest(__name__),
         "seed": seed,
         "settings": settings.model_dump(),
-        "train": [[item.tokens, item.tags] for item in train],
-        "dev": [[item.tokens, item.tags] for item in dev],
+        "train": [[item.tokens, item.tags] for item in data.train],
+        "dev": [[item.tokens, item.tags] for item in data.dev],
     }
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,14 +56,7 @@ def read_variants(
         where, hint = f"{path}: record {number}", "correct this record"
         record = validated(_ReleasedVariant, row, where=where, hint=hint)
         original = by_id.get(record.sentence_id or "") or by_text.get(record.sentence)
-        if original is None:
-            similar = process.extractOne(
-                record.sentence, list(by_text), scorer=fuzz.ratio, score_cutoff=_EDITED
-            )
-            if similar is None:
-                hint = "use variants and originals of the same version"
-                raise UserError("unknown original", where=where, hint=hint)
-            original = by_text[similar[0]]
+        original = original or _most_similar(record.sentence, by_text, where=where)
         if record.is_figurative != original.is_figurative:
             hint = "use the original's is_figurative"
             raise UserError("is_figurative differs from the original's", where=where, hint=hint)
@@ -97,6 +90,19 @@ def read_variants(
         hint = "give the variants of an original different numbers"
         raise UserError(f"{repeated[0]} occurs more than once", where=path, hint=hint)
     return variants
+
+
+def _most_similar(text: str, by_text: Mapping[str, Original], *, where: str) -> Original:
+    """Return the original that an edited sentence is most similar to.
+
+    Raises:
+        UserError: None is similar enough.
+    """
+    similar = process.extractOne(text, list(by_text), scorer=fuzz.ratio, score_cutoff=_EDITED)
+    if similar is None:
+        hint = "use variants and originals of the same version"
+        raise UserError("unknown original", where=where, hint=hint)
+    return by_text[similar[0]]
 
 
 def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
