@@ -3,7 +3,6 @@
 import contextlib
 import random
 import re
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from types import NoneType
@@ -423,18 +422,6 @@ def test_a_model_is_worst_where_the_other_leads_most(run: Path) -> None:
     worst = answers("Where is ", run)
     assert list(zip(worst["difference"], worst["query"], strict=True)) == behind[:10]
     assert behind[0][0] < 0
-
-
-def test_literal_against_figurative_is_the_negative_drift_of_all_seeds(run: Path) -> None:
-    sums: dict[tuple[str, str, str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for metric, _ in by_metric_file(run, "jam"):
-        for usage, part in (("figurative", "idiomatic"), ("literal", "literal")):
-            both = sums[metric["language"], metric["model"], "zero_shot", usage]
-            both[0] += metric[part]["flipped"]
-            both[1] += metric[part]["success"]
-    expected = [(*key, flipped / success) for key, (flipped, success) in sorted(sums.items())]
-    assert len(expected) == 8
-    assert list(answers("Literal a", run).itertuples(index=False, name=None)) == expected
 
 
 def test_sentences_are_joined_to_their_rows(run: Path) -> None:
