@@ -290,7 +290,7 @@ def _stated() -> dict[str, list[str]]:
             f"{observed['mean_correlation']} in {observed['interval_leaves_out_0_pct']}%",
         ],
         "benchmarks/README.md": [
-            f"{seconds['library']} s; {seconds['each_mode']} s as in the released code",
+            f"{seconds['library']} s; {seconds['each_mode']} s as in the authors' code",
         ],
         "docs/studies/idiolink_construction.md": [
             f"this project makes {calls['calls']:,} calls",
