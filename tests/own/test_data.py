@@ -352,7 +352,9 @@ def test_sentences_of_idiots_may_be_the_public_json(folder: Path) -> None:
     array = Path(shutil.copy(SAMPLE / "idiots" / "idiots.json", folder / "idiots"))
     study = run_report(studies=["idiots"]).studies[0]
     assert study.raw_files() == ["results/raw/idiots/idiots.json"]
-    described = (ROOT / "docs/data.md").read_text("utf-8").partition("## Columns of IdioTS")[2]
+    described = (
+        (SAMPLE / "idiots" / "README.md").read_text("utf-8").partition("distractor_kinds")[0]
+    )
     columns = re.findall(r"(?m)^\| `(\w+)` \|", described)
     assert columns == list(read_json(array)[0])
     write(folder / "idiots" / "idioms_sentences.tsv", "")
