@@ -91,7 +91,7 @@ def _snakemake() -> Forks:
     # environment on import (tqdm, huggingface_hub) and the library itself must not be included.
     return Forks(
         "import snakemake.cli, snakemake.storage, smart_open, snakemake.executors.dryrun, nbformat;"
-        "import grimp, httpx, filelock, zstandard, click, rapidfuzz, difflib, statistics;"
+        "import grimp, httpx2, filelock, zstandard, click, rapidfuzz, difflib, statistics;"
         "snakemake.cli.get_argument_parser();"
         # Runs are too short to benefit from garbage collection.
         "gc.disable()"

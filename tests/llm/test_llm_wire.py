@@ -243,11 +243,9 @@ def test_an_address_for_an_unknown_provider_is_a_one_line_error() -> None:
     ("name", "changes", "turns", "parameters", "expected"),
     [
         ("claude-4-sonnet", {"defaults": None}, FEW_SHOT, {},
-         "max_tokens 4096, but the question has none"),
+         "max_tokens 128000, but the question has none"),
         ("o3-mini", {"system_role": None}, FEW_SHOT, {},
          'messages.0.role "user", but the question has "system"'),
-        ("gemini-3-flash-preview", {"defaults": None}, FEW_SHOT, {},
-         'generationConfig {"temperature": 1.0}, but the question has none'),
         ("gemini-2.5-pro", {"accepts": frozenset({"reasoning_effort"})}, FEW_SHOT,
          {"reasoning_effort": "low"},
          'generationConfig.reasoning_effort none, but the question has "low"'),

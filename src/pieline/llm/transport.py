@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from pieline.core.errors import UserError
@@ -184,12 +184,19 @@ class _Client(AsyncHTTPHandler):
     def __init__(self, api_key: str, api_base: str) -> None:
         super().__init__(event_hooks={"request": [_check], "response": [_keep]})
         with _without_variables("OPENAI_"):  # organization, project, headers
+            # It takes clients of httpx, but its types name only those of httpx2.
+            client = cast(Any, self.client)
             self.openai = AsyncOpenAI(
-                api_key=api_key, base_url=api_base, http_client=self.client, max_retries=0
+                api_key=api_key, base_url=api_base, http_client=client, max_retries=0
             )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.openai, name)
+
+    async def post(self, *arguments: Any, **options: Any) -> Any:
+        """Send a request with the client that litellm means; only OpenAI's has `cast_to`."""
+        post = self.openai.post if self.openai and "cast_to" in options else super().post
+        return await post(*arguments, **options)
 
 
 class _Model(LiteLLM):

@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import httpx
+import httpx2
 import tenacity
 from huggingface_hub import (
     DryRunFileInfo,
@@ -157,7 +157,7 @@ class HubCheckpoint:
             message = f"{error.response.status_code} {error.server_message or ''}".strip()
             hint = "check HF_TOKEN and HF_ENDPOINT, or try again later"
             raise UserError(f"the hub answers {message}", where=str(self), hint=hint) from None
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             reason = str(error) or type(error).__name__
             raise UnreachableError(
                 f"{constants.ENDPOINT} cannot be reached ({reason})",
@@ -211,7 +211,7 @@ class HubCheckpoint:
                 return attempts(
                     self._folder, listing.sizes, local_files_only=False, tqdm_class=Bytes
                 )
-            except (httpx.HTTPError, OSError, RuntimeError) as error:
+            except (httpx2.HTTPError, OSError, RuntimeError) as error:
                 reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
                 raise UserError(
                     f"the download was interrupted: {reason or type(error).__name__}",
@@ -327,11 +327,11 @@ def offline() -> Iterator[None]:
 def _is_temporary(error: BaseException) -> bool:
     """Return whether another attempt to download may succeed."""
     if isinstance(error, HfHubHTTPError):
-        return error.response.status_code == httpx.codes.TOO_MANY_REQUESTS or (
+        return error.response.status_code == httpx2.codes.TOO_MANY_REQUESTS or (
             error.response.is_server_error
         )
     # The library raises the second error if a file's metadata cannot be requested.
-    return isinstance(error, httpx.TransportError | LocalEntryNotFoundError)
+    return isinstance(error, httpx2.TransportError | LocalEntryNotFoundError)
 
 
 def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
