@@ -3,9 +3,9 @@
     python benchmarks/retrieval.py runs/released [WAY ...] [--rounds 3]
 
 Set PIELINE_MIRROR to the folder of the papers' data. Each way runs in a process of its own, on one
-thread, with the same words (BM25), on the 7,500 documents and 1,500 queries of IdioLink. Rounds
-alternate between the ways; the table shows the minimum CPU time of each. The environment also needs
-`bm25s`, which the locked one lacks.
+thread, with the same words (BM25) or weights (SBERT), on the 7,500 documents and 1,500 queries of
+IdioLink in sentence mode. Rounds alternate between the ways; the table shows the minimum CPU time
+of each. The environment also needs `bm25s` and `mteb`, which the locked one lacks.
 benchmarks/README.md shows the table, and what each way does not compute.
 """
 
@@ -13,12 +13,15 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 PROGRAM = Path(__file__).resolve()
 ROOT = PROGRAM.parents[1]
@@ -103,10 +106,73 @@ def bm25s(folder: Path) -> float:
     return ndcg(dict(rankings), relevant)
 
 
+def pieline_sbert(_: Path) -> float:
+    """Embed, rank and score."""
+    return workflow("sbert")
+
+
+def load_sbert() -> Any:
+    """Load SBERT from its package."""
+    from sentence_transformers import SentenceTransformer
+
+    from pieline.models.embedder import EmbedderEntry
+    from pieline.models.registry import load_registry
+    from pieline.models.weights import weights_location
+
+    entry = load_registry(ROOT / "models.yaml")["sbert"]
+    assert isinstance(entry, EmbedderEntry)
+    return SentenceTransformer(weights_location(entry), device="cpu")
+
+
+def evaluator(folder: Path) -> float:
+    """Embed, rank and score with sentence-transformers' evaluator."""
+    from sentence_transformers.evaluation import InformationRetrievalEvaluator
+
+    documents, queries, relevant = texts(folder)
+    judge = InformationRetrievalEvaluator(
+        queries,
+        documents,
+        {query: set(names) for query, names in relevant.items()},
+        ndcg_at_k=[10],
+        write_csv=False,
+    )
+    return 100 * float(judge(load_sbert())["cosine_ndcg@10"])
+
+
+def mteb(folder: Path) -> float:
+    """Embed, rank and score with MTEB and the task that `pieline` writes for it."""
+    import mteb as library
+
+    from pieline.core.records import load_jsonl
+    from pieline.studies.idiolink.predictions.mteb import write_mteb_data
+    from pieline.studies.idiolink.records import Document, Query
+
+    place = folder / "results" / "datasets" / "idiolink" / "test"
+    names = (
+        "corpus.jsonl",
+        "qrels.tsv",
+        "queries_sentence.jsonl",
+        "queries_instruction_sentence.jsonl",
+    )
+    write_mteb_data(
+        {name.partition(".")[0]: name for name in names},
+        load_jsonl(place / "documents.jsonl", Document),
+        load_jsonl(place / "queries.jsonl", Query),
+    )
+    shutil.copyfile(ROOT / "templates" / "mteb_task.py", "idiolink_mteb.py")
+    sys.path.insert(0, ".")
+    task = import_module("idiolink_mteb").IdioLinkSentence()
+    results = library.evaluate(load_sbert(), [task], cache=None)
+    return 100 * float(results[0].scores["test"][0]["ndcg_at_10"])
+
+
 WAYS: dict[str, Callable[[Path], float]] = {
     "pieline": pieline_bm25,
     "rank_bm25": rank_bm25,
     "bm25s": bm25s,
+    "sbert": pieline_sbert,
+    "evaluator": evaluator,
+    "mteb": mteb,
 }
 
 
