@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 from llm.serving_cases import served
-from slurm_cluster import SlurmCluster, missing_programs
+from slurm_cluster import PACKAGES, SlurmCluster, missing_programs
 
 needs_slurm = pytest.mark.skipif(
     bool(missing_programs()),
-    reason=f"no {', '.join(missing_programs())}: install slurm-wlm and munge",
+    reason=f"no {', '.join(missing_programs())}: install {PACKAGES}",
 )
 
 CONFIGURATION = {
@@ -37,8 +37,8 @@ READABLE = json.dumps({"hasIdiom": False, "idiom": "", "meaning": "", "explanati
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--profile=profiles/slurm")
 IMPATIENT = (
-    # The test cluster has no accounting database for sacct and no slow file system.
-    "--slurm-status-command=squeue",
+    "--slurm-status-command=sacct",
+    # The test cluster has no slow file system.
     "--slurm-init-seconds-before-status-checks=2",
     "--seconds-between-status-checks=2",
     "--latency-wait=5",

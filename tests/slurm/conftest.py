@@ -15,7 +15,7 @@ from cluster_run import (
     serve_stand_in,
     slow_node,
 )
-from slurm_cluster import SlurmCluster, missing_programs, slurm_cluster
+from slurm_cluster import PACKAGES, SlurmCluster, missing_programs, slurm_cluster
 from support import copy_project, succeed, wait_for
 
 
@@ -23,7 +23,7 @@ from support import copy_project, succeed, wait_for
 def narrowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the project with the configuration of these tests, before any run."""
     if missing_programs():
-        pytest.skip(f"no {', '.join(missing_programs())}: install slurm-wlm and munge")
+        pytest.skip(f"no {', '.join(missing_programs())}: install {PACKAGES}")
     folder = copy_project(tmp_path_factory.mktemp("narrowed") / "project")
     (folder / "config.yaml").write_text(yaml.safe_dump(CONFIGURATION), encoding="utf-8")
     return folder
@@ -71,6 +71,7 @@ def served_model(
     run = ClusterRun(
         cluster,
         folder,
+        "--slurm-status-command=squeue",
         "--set-resources",
         "serve:runtime=2 ** (attempt - 1)",
         "--",

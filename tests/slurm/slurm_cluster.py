@@ -1,4 +1,4 @@
-"""A real SLURM cluster on this machine, from the distribution's packages slurm-wlm and munge.
+"""A real SLURM cluster with accounting on this machine, from the packages in `PACKAGES`.
 
 The cluster listens only on the loopback interface, runs as the calling user, keeps all files in one
 folder, and leaves no process behind. It declares two nodes with 8 CPUs, the second with two GPUs
@@ -19,8 +19,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "setpriv")
-"""Required programs, from the packages munge, slurm-wlm and util-linux."""
+PACKAGES = "slurm-wlm slurmdbd munge mariadb-server-core"
+"""Debian's packages of the required programs."""
+
+PROGRAMS = (
+    *("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sacct", "scontrol"),
+    *("slurmdbd", "mariadbd", "mariadb-install-db", "setpriv"),
+)
+"""Required programs."""
 
 CONFIGURATION = """\
 ClusterName=pieline
@@ -41,7 +47,10 @@ SlurmdLogFile={folder}/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=localhost
+AccountingStoragePort={ports[3]}
+AccountingStoragePass={folder}/munge.socket
 JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/completed.txt
 SelectType=select/cons_tres
@@ -59,6 +68,22 @@ NodeName=node2 NodeAddr=127.0.0.1 NodeHostname=localhost Port={ports[2]} CPUs=8 
 Gres=gpu:fake:2 Feature=large
 PartitionName=cpu Nodes=node1 Default=YES MaxTime=1-00:00:00 State=UP
 PartitionName=gpu Nodes=node2 MaxTime=1-00:00:00 State=UP
+"""
+
+DATABASE_CONFIGURATION = """\
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort={ports[3]}
+CommunicationParameters=NoInAddrAny
+SlurmUser={user}
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+StorageLoc=slurm
+LogFile={folder}/slurmdbd.log
+PidFile={folder}/slurmdbd.pid
 """
 
 GRES = """\
@@ -100,7 +125,10 @@ class SlurmCluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
+        self.environment = os.environ | {
+            "SLURM_CONF": str(folder / "slurm.conf"),
+            "MYSQL_UNIX_PORT": str(folder / "database.socket"),
+        }
 
     def start(self) -> None:
         """Write the configuration, start the daemons, and wait until both nodes are idle."""
@@ -109,8 +137,10 @@ class SlurmCluster:
         folder.chmod(0o755)
         for name in ("state", "spool-node1", "spool-node2"):
             (folder / name).mkdir()
-        text = CONFIGURATION.format(folder=folder, ports=free_ports(3), user=getpass.getuser())
-        (folder / "slurm.conf").write_text(text)
+        values = {"folder": folder, "ports": free_ports(4), "user": getpass.getuser()}
+        (folder / "slurm.conf").write_text(CONFIGURATION.format(**values))
+        (folder / "slurmdbd.conf").write_text(DATABASE_CONFIGURATION.format(**values))
+        (folder / "slurmdbd.conf").chmod(0o600)
         (folder / "gres.conf").write_text(GRES)
         key = folder / "munge.key"
         key.write_bytes(os.urandom(128))
@@ -122,11 +152,28 @@ class SlurmCluster:
             f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed",
         )  # fmt: skip
         self._wait("munged", (folder / "munge.socket").exists)
+        self._start_accounting()
         self._launch("slurmctld", "-D", "-f", f"{folder}/slurm.conf")
         for node in ("node1", "node2"):
             self._launch("slurmd", "-D", "-f", f"{folder}/slurm.conf", "-N", node)
         idle = ("sinfo", "--noheader", "--Node", "--states=idle", "--format=%N")
         self._wait("both nodes", lambda: self.output(*idle).split() == ["node1", "node2"])
+
+    def _start_accounting(self) -> None:
+        """Start a database, which never waits for the disk, and SLURM's daemon that uses it."""
+        options = (
+            "--no-defaults", f"--datadir={self.folder}/database", f"--user={getpass.getuser()}",
+            "--debug-no-sync", "--innodb-flush-method=nosync", "--innodb-log-file-size=8M",
+        )  # fmt: skip
+        login = "--auth-root-authentication-method=normal"
+        installed = self.run("mariadb-install-db", *options, "--skip-test-db", login)
+        assert installed.returncode == 0, installed.stdout + installed.stderr
+        place = self.folder / "database.socket"
+        self._launch("mariadbd", *options, f"--socket={place}", "--skip-networking")
+        self._wait("mariadbd", place.exists)
+        self._launch("slurmdbd", "-D")
+        clusters = ("sacctmgr", "--noheader", "--readonly", "show", "cluster")
+        self._wait("slurmdbd", lambda: self.run(*clusters).returncode == 0)
 
     def stop(self) -> None:
         """Cancel all jobs, wait until they end, and stop the daemons in reverse order."""
@@ -215,7 +262,7 @@ def main(command: Sequence[str]) -> int:
     """Run a command with a cluster and return its exit status; 1 if a program is missing."""
     absent = missing_programs()
     if absent:
-        print(f"missing: {', '.join(absent)}; install slurm-wlm and munge", file=sys.stderr)
+        print(f"missing: {', '.join(absent)}; install {PACKAGES}", file=sys.stderr)
         return 1
     with (
         tempfile.TemporaryDirectory(prefix="slurm-") as folder,
