@@ -119,8 +119,8 @@ def test_documents_state_when_numbers_end(numbers: list[Number]) -> None:
     (first, one), (second, other) = sorted(counts.items())
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     stated = (
-        f"the models behind {one} of them [end](docs/costs.md#when-models-end) on {first},"
-        f" those behind another {other} on {second}"
+        f"the models of {one} [end](docs/costs.md#when-models-end) on {first},"
+        f" of {other} on {second}"
     )
     assert stated in " ".join(readme.split())
 
