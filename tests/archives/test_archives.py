@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from support import ROOT
 
 from pieline.archives.export import compared, export_runs
@@ -217,6 +218,11 @@ def test_conflicting_answers_are_rejected(folder: Path) -> None:
         extract("a.tar.zst", {"results/predictions/x.jsonl": "0"}, {})
 
 
+def decompressed(archive: Path) -> bytes:
+    with archive.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as reader:
+        return reader.read()
+
+
 def test_random_changes_are_rejected(folder: Path, tmp_path: Path) -> None:
     """Change bytes of the file, bytes of a member, and values of the manifest."""
     export_runs("a.tar.zst")
@@ -242,11 +248,12 @@ def test_random_changes_are_rejected(folder: Path, tmp_path: Path) -> None:
             content[chance.randrange(len(content))] ^= 1 << chance.randrange(7)
             repacked(source, altered, {name: bytes(content)}, signed=False)
         try:
-            if altered.read_bytes() != packed:
-                check_archive(altered)
-                accepted.append(number)
+            check_archive(altered)
         except UserError:
-            pass
+            continue
+        # Some bits of the compression do not affect the content.
+        if decompressed(altered) != decompressed(Path("a.tar.zst")):
+            accepted.append(number)
     assert accepted == []
 
 

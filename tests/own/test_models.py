@@ -98,9 +98,9 @@ MISPLACED = {
         HUB.replace("checkpoint: mine", "checkpoint: weights/m"),
         r"mine: checkpoint 'weights/m' is also a local folder; set source: folder and path, or pin",
     ),
-    "a path of a chat model on the hub": (
+    "a digest of a chat model on the hub": (
         CHAT.replace("source: folder", "source: hub, repository: a/m"),
-        r"mine: .*source 'hub' needs the name of a repository, not a path \(path 'weights/m.gguf'",
+        r"mine: llm: source: hub is pinned by revision, not by weights_sha256; see schemas/",
     ),
     "the old word of chat models": (
         CHAT.replace("source: folder", "source: file"),
