@@ -1,6 +1,5 @@
 """Print the remaining questions and jobs with their estimated costs; ask no model."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,6 @@ from rich.table import Table
 
 from pieline.configured_tasks import planned_tasks
 from pieline.core.jobs import job
-from pieline.llm.costs import Estimate
 from pieline.llm.estimates import (
     ENOUGH_ANSWERS,
     THOUGHT_TOKENS,
@@ -44,14 +42,13 @@ def row(task: TaskEstimate, *, retired: bool) -> list[str]:
 
     A question mark marks numbers that are not known yet, `~` those of the papers' data.
     """
-    cost, entry = with_papers_data(task), task.entry
+    cost, entry = task.estimate, task.entry
 
     def number(known: float | str) -> str:
-        if not task.unknown or known == "free":
+        if known == "free" or not (task.unknown or task.is_rough):
             return str(known)
-        if task.on_papers_data.questions:
-            return f"~{known}"
-        return f"{known}+?" if cost.questions else "?"
+        more = "+?" if task.unknown else ""
+        return f"{'~' * task.is_rough}{known}{more}" if cost.questions else "?"
 
     return [
         task.kind,
@@ -67,19 +64,12 @@ def row(task: TaskEstimate, *, retired: bool) -> list[str]:
     ]
 
 
-def with_papers_data(task: TaskEstimate) -> Estimate:
-    """Return the estimate with the questions that are only known from the papers."""
-    return task.estimate + task.on_papers_data
-
-
 def format_total(tasks: list[TaskEstimate], sums: list[float | None]) -> str:
     """Format the sum of the known costs; state if some costs are unknown."""
     known = f"${sum(usd or 0.0 for usd in sums):.2f}"
-    if any(item.on_papers_data.questions for item in tasks):
+    if any(item.is_rough for item in tasks):
         known = f"about {known}"
-    all_known = None not in sums and not any(
-        item.unknown and item.entry.paid and not item.on_papers_data.questions for item in tasks
-    )
+    all_known = None not in sums and not any(item.unknown and item.entry.paid for item in tasks)
     return known if all_known else f"{known} plus unknown costs"
 
 
@@ -103,12 +93,9 @@ with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
     plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
     stale = remade(plan)
-    every_estimate = estimate_tasks(planned.tasks, planned.settings, stale)
-    config = json.loads(snakemake.params.config)
-    if config["data"] != "released" or config["limit"]:
-        every_estimate = [
-            item._replace(on_papers_data=Estimate(item.entry)) for item in every_estimate
-        ]
+    every_estimate = estimate_tasks(
+        planned.tasks, planned.settings, stale, on_papers_data=planned.on_papers_data
+    )
     # `record_now` names the models that have ended. Retired models remain in the table, marked.
     ended = {
         name
@@ -126,11 +113,10 @@ with job(snakemake):
     console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
     console.print(table)
     console.print(BASES)
-    if any(item.on_papers_data.questions for item in task_estimates):
+    if any(item.is_rough for item in task_estimates):
         console.print(PAPERS_DATA)
-    costs = [with_papers_data(item) for item in task_estimates]
-    likely = format_total(task_estimates, [cost.likely_usd for cost in costs])
-    most = format_total(task_estimates, [cost.usd for cost in costs])
+    likely = format_total(task_estimates, [item.estimate.likely_usd for item in task_estimates])
+    most = format_total(task_estimates, [item.estimate.usd for item in task_estimates])
     cap = planned.settings.max_cost_usd
     console.print(f"total: likely {likely}, at most {most}; llm.max_cost_usd is ${cap:.2f}")
     if warning := cap_warning(task_estimates, planned.settings):

@@ -21,13 +21,13 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.numbers import COMPARED
 from pieline.reporting.printed import read_published
-from pieline.studies.idiots import datasets as idiots
+from pieline.studies.idiots import records as idiots
 from pieline.studies.idiots import tables as idiots_tables
 from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.jam.datasets import JamManifest
 from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.metrics.statistics import jam_statistics
-from pieline.studies.jam.records import Original
+from pieline.studies.jam.records import PRINTED_COUNTS, Original
 from pieline.studies.jam.settings import JamVariants
 from pieline.studies.jam.tables import common
 from pieline.studies.jam.tables import described as jam_tables
@@ -40,7 +40,7 @@ VARIANTS, SUITE = "id10m-jam/variants/{}.json", "idiots/idioms_sentences.tsv"
 
 def test_the_counts_are_the_printed_ones() -> None:
     printed = {name: row["value"] for (name,), row in read_published(TEXT, ["id"]).items()}
-    for language, counts in jam.PRINTED_COUNTS.items():
+    for language, counts in PRINTED_COUNTS.items():
         kinds = ("originals", "variants")
         assert counts == tuple(printed[f"jam.{kind}_{language}"] for kind in kinds)
     names = ("idioms", "idiomatic", "distractors")
@@ -52,7 +52,7 @@ def test_the_counts_are_the_printed_ones() -> None:
 
 def originals_in(language: str) -> list[Original]:
     """Create as many originals as the paper has, with texts written for the test."""
-    number, _ = jam.PRINTED_COUNTS[language]
+    number, _ = PRINTED_COUNTS[language]
     return [
         original(
             f"On day {at}, they said they can break the ice at last.",
@@ -164,7 +164,7 @@ def dataset(
     return manifest
 
 
-@pytest.mark.parametrize("language", jam.PRINTED_COUNTS)
+@pytest.mark.parametrize("language", PRINTED_COUNTS)
 @pytest.mark.parametrize("kind", HITS)
 def test_variants_as_the_paper_counts_them_are_verified(
     tmp_path: Path, kind: str, language: str

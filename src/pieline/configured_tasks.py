@@ -23,12 +23,14 @@ class PlannedTasks(NamedTuple):
         settings: Settings of the language model calls.
         models: Entries of the models to query, by name.
         available_inputs: Task inputs that can be made before any model is queried.
+        on_papers_data: Whether the tasks use the papers' data, and all of it.
     """
 
     tasks: list[Task]
     settings: LLMSettings
     models: dict[str, LLMEntry]
     available_inputs: Collection[str]
+    on_papers_data: bool
 
     def missing_files(self, remade: Collection[str], options: Sequence[str]) -> list[str]:
         """Return messages about missing files on which task prompts depend.
@@ -74,6 +76,7 @@ def planned_tasks(text: str, models: Path, root: Path) -> PlannedTasks:
         settings=config.llm.for_jobs(root, registry.values()),
         models={task.model: entry for task, entry in planned},
         available_inputs={path for study in studies for path in study.question_inputs()},
+        on_papers_data=config.data == "released" and config.limit is None,
     )
 
 

@@ -201,7 +201,8 @@ class LogHandler(LogHandlerBase):
         if bars:
             bars.close()
         if self.common_settings.dryrun and self._causes:
-            self._print("\n".join(["Why (-p lists each job):", *summarize(self._causes)]))
+            title = "Why:" if self._usual else "Why (-p lists each job):"
+            self._print("\n".join([title, *summarize(self._causes)]))
         self._causes = {}
         # Their messages may have scrolled away, because other jobs continued.
         if above := [text for done, text in self._failed if done < self._done.total()]:

@@ -178,7 +178,7 @@ def test_existing_data_is_counted(run: Run, tmp_path: Path) -> None:
     assert ORIGINALS not in done.stdout
     # A lower cap is reported before it is reached.
     assert "but the questions may cost more" not in done.stdout
-    low = run("estimate_cost", llm={"max_cost_usd": 0.01}).stdout
+    low = run("estimate_cost", llm={"max_cost_usd": 0.01}, limit=20).stdout
     assert "llm.max_cost_usd leaves $0.01, but the questions may cost more (likely $0.03," in low
     assert "llm.max_cost_usd leaves $0.01" in run("check", llm={"max_cost_usd": 0.01}).stderr
     # Data of another configuration will be recreated, so its questions are unknown.

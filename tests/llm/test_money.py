@@ -36,7 +36,7 @@ from pieline.llm.recordings import record
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import Budget, CapReachedError, Ledger, Reserved, Spending
 from pieline.llm.stopping import Stop, StoppedError
-from pieline.llm.task import Ask, Task
+from pieline.llm.task import Ask, PaperSize, Task
 from pieline.models.llm import LLMEntry
 
 PRICES = {"input": 2, "output": 10}
@@ -171,12 +171,16 @@ class Saying(Task):
 
     texts: tuple[str, ...] = ("a", "b")
     likely: int = 30
+    on_papers_data: int = 0
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         return [make_question(entry, [("user", text)], {"max_tokens": 5000}) for text in self.texts]
 
     def likely_output_tokens(self) -> int:
         return self.likely
+
+    def paper_size(self) -> PaperSize:
+        return PaperSize(self.on_papers_data, 20, 500)
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         raise NotImplementedError
@@ -267,6 +271,23 @@ def test_unknown_questions_are_listed_by_their_inputs(folder: Path) -> None:
     assert estimate_tasks(tasks, LLMSettings())[0].estimate.questions == 4
     (estimated,) = estimate_tasks(tasks, LLMSettings(), {str(folder.parent)})
     assert (estimated.unknown, estimated.estimate.questions) == ((str(folder.parent),), 2)
+
+
+def test_unknown_questions_count_as_those_of_the_papers_data_where_its_size_is_known(
+    folder: Path,
+) -> None:
+    sized = saying(folder, inputs={"texts": f"{folder}/y"}, on_papers_data=1000)
+    (one,) = estimate_tasks([sized], LLMSettings(), on_papers_data=True)
+    assert (one.unknown, one.is_rough) == ((), True)
+    cost = one.estimate
+    assert (cost.to_ask, cost.input_tokens, cost.likely_output_tokens) == (1000, 20_000, 30_000)
+    assert cost.output_tokens == 1000 * 500
+    (plain,) = estimate_tasks([sized], LLMSettings())
+    assert (plain.unknown, plain.is_rough) == ((f"{folder}/y",), False)
+    # Another task of the model stays unknown.
+    other = saying(folder, inputs={"texts": f"{folder}/z"}, file="b")
+    (both,) = estimate_tasks([sized, other], LLMSettings(), on_papers_data=True)
+    assert (both.unknown, both.is_rough) == ((f"{folder}/z",), True)
 
 
 @pytest.mark.parametrize(

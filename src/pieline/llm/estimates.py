@@ -18,7 +18,7 @@ from pieline.llm.questions import Question
 from pieline.llm.recordings import read_answers
 from pieline.llm.settings import LLMSettings
 from pieline.llm.spending import remaining_usd
-from pieline.llm.task import Task, by_kind_and_model
+from pieline.llm.task import PaperSize, Task, by_kind_and_model
 from pieline.models.llm import LLMEntry
 from pieline.models.llm_weights import weights_path
 
@@ -42,7 +42,7 @@ class TaskEstimate(NamedTuple):
         estimate: Calls, tokens and cost, without questions that are unknown.
         unknown: Input files that are missing or will be recreated; the questions that depend on
             them are unknown.
-        on_papers_data: What the unknown questions would be on the papers' data, where it is known.
+        is_rough: Whether some questions are those of the papers' data, because theirs is missing.
         bases: Descriptions of what the expected length of answers is based on.
     """
 
@@ -51,7 +51,7 @@ class TaskEstimate(NamedTuple):
     entry: LLMEntry
     estimate: Estimate
     unknown: tuple[str, ...]
-    on_papers_data: Estimate
+    is_rough: bool
     bases: tuple[str, ...]
 
 
@@ -61,7 +61,11 @@ tokens, and whether the model is billed for thinking."""
 
 
 def estimate_tasks(
-    tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()
+    tasks: Iterable[Task],
+    settings: LLMSettings,
+    remade: Collection[str] = (),
+    *,
+    on_papers_data: bool = False,
 ) -> list[TaskEstimate]:
     """Estimate calls, tokens and cost by kind of task and model, in the order of the tasks.
 
@@ -69,6 +73,7 @@ def estimate_tasks(
         tasks: Tasks whose questions the run asks.
         settings: Settings for querying models.
         remade: Files that the run will recreate; questions that depend on them are unknown.
+        on_papers_data: Whether the missing data is the papers', so that its size counts.
     """
     groups = by_kind_and_model(tasks)
     entries = {name: members[0].entry() for name, members in groups.items()}
@@ -81,7 +86,11 @@ def estimate_tasks(
     lengths = _lengths(groups, entries, answers)
     recorded = {} if settings.mode == "fresh" else answers
     return [
-        _estimate(name, members, entries[name], recorded, lengths, remade=remade)
+        _estimate(
+            *(name, members, entries[name], recorded, lengths),
+            remade=remade,
+            on_papers_data=on_papers_data,
+        )
         for name, members in groups.items()
     ]
 
@@ -94,9 +103,11 @@ def _estimate(
     lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]],
     *,
     remade: Collection[str],
+    on_papers_data: bool,
 ) -> TaskEstimate:
     """Estimate one model's tasks of one kind; `name` is (kind, model)."""
-    total = on_papers_data = Estimate(entry)
+    total = Estimate(entry)
+    is_rough = False
     unknown: set[str] = set()
     bases: dict[str, None] = {}
     # Equal questions are asked once per recordings file.
@@ -104,8 +115,13 @@ def _estimate(
     for task in tasks:
         tokens, basis = _likely(task, entry, lengths)
         if missing := missing_inputs(task, remade):
-            unknown.update(missing)
-            on_papers_data += _on_papers_data(task, entry, tokens)
+            size = task.paper_size() if on_papers_data else PaperSize()
+            if size.questions:
+                total += _of_size(size, entry, tokens)
+                is_rough = True
+                bases[basis] = None
+            else:
+                unknown.update(missing)
             continue
         before = counted.setdefault(task.recordings, set())
         questions = [question for question in task.questions(entry) if question not in before]
@@ -114,18 +130,19 @@ def _estimate(
         total += part
         if part.to_ask:
             bases[basis] = None
-    return TaskEstimate(*name, entry, total, tuple(sorted(unknown)), on_papers_data, tuple(bases))
+    return TaskEstimate(*name, entry, total, tuple(sorted(unknown)), is_rough, tuple(bases))
 
 
-def _on_papers_data(task: Task, entry: LLMEntry, likely: int) -> Estimate:
-    """Estimate a task on the papers' data; `likely` is the expected tokens of an answer."""
-    questions, input_tokens, sent = task.paper_size()
-    limit = sent or (entry.defaults or {}).get("max_tokens") or entry.max_output_tokens
+def _of_size(size: PaperSize, entry: LLMEntry, likely: int) -> Estimate:
+    """Estimate questions of a size; `likely` is the expected tokens of an answer."""
+    questions = size.questions
+    sent = size.max_tokens or (entry.defaults or {}).get("max_tokens")
+    limit = sent or entry.max_output_tokens
     return Estimate(
         entry,
         questions,
-        input_tokens=questions * input_tokens,
-        output_tokens=None if limit is None and questions else questions * (limit or 0),
+        input_tokens=questions * size.input_tokens,
+        output_tokens=limit and questions * limit,
         likely_output_tokens=questions * min(likely, limit or likely),
     )
 

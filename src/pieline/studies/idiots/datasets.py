@@ -20,7 +20,7 @@ from pieline.languages.matching import contains_pie, matches_pie
 from pieline.languages.near_duplicates import warn_of_near_duplicates
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
-from pieline.studies.idiots.records import DistractorKind, IdiotsSentence
+from pieline.studies.idiots.records import PRINTED_COUNTS, DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
 _HINT = "see data/sample/idiots/README.md"
@@ -246,8 +246,6 @@ Origin = Literal["sample", "released", "unverified", "own"]
 """Origin of the sentences: this repository's sample, the paper's file, a file of the same name that
 could not be verified, or the user's own data.
 """
-PRINTED_COUNTS = {"idioms": 93, "idiomatic sentences": 164, "distractors": 86}
-"""Counts in sections 3.1 and 3.4."""
 
 
 class IdiotsManifest(Verification):

@@ -36,14 +36,14 @@ from pieline.llm.task import Ask, PaperSize, Task
 from pieline.models.llm import LLMEntry
 from pieline.models.predictions import check_named_idioms
 from pieline.studies.idiots.datasets import OPENING
-from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
+from pieline.studies.idiots.records import PRINTED_COUNTS, DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 
 MOST_CONTRADICTIONS = 0.2
 """Maximum share of rows with an idiom among the noes, and without one among the yeses, unless the
 other share is smaller."""
-_PAPER_SIZE = PaperSize(questions=250, input_tokens=242)
-"""Sentences of the paper's corpus, and tokens of the plain prompt with one of them."""
+_INPUT_TOKENS = 242
+"""Mean input tokens of a question with the paper's prompt."""
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
     "json_schema": {
@@ -161,10 +161,11 @@ class Detection(Task):
         return f"idiots.by_model.{self.model}.max_tokens.{self.setting}"
 
     def paper_size(self) -> PaperSize:
-        """Return the size on the paper's data, for its only setting."""
-        if self.setting != "zero_shot":
+        """Return the size on the paper's data, for the paper's prompt."""
+        if self.setting not in {"zero_shot", SCHEMA_SETTING}:
             return PaperSize()
-        return _PAPER_SIZE._replace(max_tokens=self.parameters.max_tokens)
+        sentences = PRINTED_COUNTS["idiomatic sentences"] + PRINTED_COUNTS["distractors"]
+        return PaperSize(sentences, _INPUT_TOKENS, self.parameters.max_tokens)
 
     def likely_output_tokens(self) -> int:
         """Estimate the output tokens of an answer: four JSON fields, two of which are sentences."""

@@ -7,6 +7,8 @@ from pydantic import model_validator
 from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.core.records import Id, Record
 
+PRINTED_COUNTS = {"idioms": 93, "idiomatic sentences": 164, "distractors": 86}
+"""Counts in sections 3.1 and 3.4."""
 DistractorKind = Literal["whole_phrase", "parts", "other_role", "look_alike"]
 """Relation of a distractor to its PIE (section 3.3): the whole phrase in its literal meaning, parts
 of it, its words in another syntactic role, or a phrase that only sounds like it.

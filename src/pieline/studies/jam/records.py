@@ -11,6 +11,8 @@ from pieline.core.files import read_text
 from pieline.core.records import Record, load_jsonl
 from pieline.studies.jam.bio import Tag, spans_of
 
+PRINTED_COUNTS = {"english": (178, 534), "german": (137, 411)}
+"""Number of originals and variants in the paper by language (section 3.4)."""
 DecidedBy = Literal["file", "release", "tags"]
 """Source of the decisions that filter ID10M: a decision file, the released originals, or ID10M's
 tags alone."""

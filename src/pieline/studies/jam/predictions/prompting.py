@@ -30,12 +30,10 @@ from pieline.studies.jam.predictions.prompt_settings import (
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
 from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m
-from pieline.studies.jam.records import JamSentence, load_sentences
+from pieline.studies.jam.records import PRINTED_COUNTS, JamSentence, load_sentences
 from pieline.studies.jam.variants.projection import find_original
 
-PAPER_SENTENCES = {"english": 178 + 534, "german": 137 + 411}
-"""Originals and variants of the paper by language (Table 2)."""
-_INPUT_TOKENS = {"zero_shot": 257, FEW_SHOT: 896}
+_INPUT_TOKENS = {"zero_shot": 257, SCHEMA_SETTING: 257, FEW_SHOT: 896}
 """Mean input tokens of a question by setting."""
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
@@ -92,8 +90,8 @@ class Identification(Task):
         return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
 
     def paper_size(self) -> PaperSize:
-        """Return the size on the paper's data, for its two prompts; the file names the language."""
-        sentences = PAPER_SENTENCES.get(Path(self.inputs["sentences"]).stem, 0)
+        """Return the size on the paper's data with its prompts; the file names the language."""
+        sentences = sum(PRINTED_COUNTS.get(Path(self.inputs["sentences"]).stem, ()))
         if "neutral" in self.inputs or self.setting not in _INPUT_TOKENS:
             return PaperSize()
         samples = self.parameters.samples if isinstance(self.parameters, FewShot) else 1

@@ -17,12 +17,10 @@ from pieline.core.texts import check_texts, nfc
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.originals import read_rows
-from pieline.studies.jam.records import Original, Variant, VariantSource
+from pieline.studies.jam.records import PRINTED_COUNTS, Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import find_original
 from pieline.studies.jam.variants.validation import make_variant
 
-PRINTED_COUNTS = {"english": (178, 534), "german": (137, 411)}
-"""Number of originals and variants in the paper by language (section 3.4)."""
 _PER_ORIGINAL = 3
 _KNOWN_EDITS = frozenset({"can → could"})
 """Known edits of originals in the released variants."""
