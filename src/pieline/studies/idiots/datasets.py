@@ -23,6 +23,7 @@ from pieline.languages.spelling import normalize
 from pieline.studies.idiots.records import PRINTED_COUNTS, DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
+"""Kinds of distractors; a lookup turns a text into the type `DistractorKind`."""
 _HINT = "see data/sample/idiots/README.md"
 _MIN_SHARE_WITH_IDIOM = 0.5
 """Minimum share of idiomatic sentences that contain the words of their idiom."""
@@ -31,6 +32,7 @@ MOST_MISPLACED = 0.05
 MOST_OTHER_IDS = 0.05
 """Maximum share of sentence ids that begin with another idiom id, if most begin with their own."""
 _FEWEST = 2
+"""Minimum number of sentences with the idiom of other sentences that are reported."""
 OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
 """Pattern of leading words in a canonical form that are not part of the PIE: the infinitive marker
 "to" (section 3.1), and the negation in "don't quote me", because "quote me" also names this PIE.
@@ -94,18 +96,32 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
         }
         sentences.append(validated(IdiotsSentence, fields, where=where, hint=_HINT))
     check_unique_ids([sentence.id for sentence in sentences], where=path)
-    _check_columns(sentences, path)
+    places = [
+        f"{path}: record {number} ({sentence.id})"
+        for number, sentence in enumerate(sentences, start=1)
+    ]
+    _check_labels_and_languages(sentences, places)
+    _check_idiom_ids(sentences, path)
+    _check_idioms_occur(sentences, places)
+    _check_columns_belong_together(sentences, places)
+    english = [(where, one.sentence) for where, one in zip(places, sentences, strict=True)]
+    spanish = [(where, one.translation) for where, one in zip(places, sentences, strict=True)]
+    check_texts(english)
+    check_texts(spanish, repeated=False)
+    check_language(english)
+    kinds = [(one.id, one.sentence, (one.pie_id, one.is_idiomatic)) for one in sentences]
+    warn_of_near_duplicates(kinds, path)
     return sentences
 
 
-def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
-    """Raise a `UserError` for inconsistent columns."""
+def _check_labels_and_languages(sentences: Sequence[IdiotsSentence], places: Sequence[str]) -> None:
+    """Raise a `UserError` for an id with two idioms, a text with two labels or swapped languages.
+
+    `places` are the places of the sentences, for error messages.
+    """
     idioms: dict[str, str] = {}
-    ids: dict[str, set[str]] = {}
     texts: dict[str, IdiotsSentence] = {}
-    missing = []
-    for number, sentence in enumerate(sentences, start=1):
-        where = f"{path}: record {number} ({sentence.id})"
+    for where, sentence in zip(places, sentences, strict=True):
         first = idioms.setdefault(sentence.pie_id, sentence.pie)
         if first != sentence.pie and not matches_pie(sentence.pie, first, language="english"):
             pie, other = quote_both(sentence.pie, first)
@@ -114,7 +130,6 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
                 where=where,
                 hint="give each idiom its own id",
             )
-        ids.setdefault(normalize(sentence.pie), set()).add(sentence.pie_id)
         same = texts.setdefault(text_key(sentence.sentence), sentence)
         if same.is_idiomatic != sentence.is_idiomatic:
             raise UserError(
@@ -126,86 +141,86 @@ def _check_columns(sentences: Sequence[IdiotsSentence], path: str | Path) -> Non
             raise UserError(
                 "en is in Spanish and es in English", where=where, hint="swap the columns"
             )
-        pie = OPENING.sub("", sentence.pie)
-        if sentence.is_idiomatic and not contains_pie(sentence.sentence, pie, language="english"):
-            missing.append(where)
-    if 2 * sum(len(of_one) > 1 for of_one in ids.values()) > len(ids):
+
+
+def _check_idiom_ids(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
+    """Raise a `UserError` if most idioms have several ids."""
+    ids: dict[str, set[str]] = {}
+    for sentence in sentences:
+        ids.setdefault(normalize(sentence.pie), set()).add(sentence.pie_id)
+    ambiguous = sum(len(ids_of_idiom) > 1 for ids_of_idiom in ids.values())
+    if 2 * ambiguous > len(ids):
         raise UserError(
             "most idioms have several idiom_id values",
             where=path,
             hint="use one idiom_id for all sentences of an idiom",
         )
+
+
+def _check_idioms_occur(sentences: Sequence[IdiotsSentence], places: Sequence[str]) -> None:
+    """Raise a `UserError` if most idiomatic sentences do not contain their idiom."""
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
-    if idiomatic - len(missing) < _MIN_SHARE_WITH_IDIOM * idiomatic:
+    without_idiom = [
+        where
+        for where, sentence in zip(places, sentences, strict=True)
+        if sentence.is_idiomatic and not _contains(sentence, sentence.pie)
+    ]
+    with_idiom = idiomatic - len(without_idiom)
+    if with_idiom < _MIN_SHARE_WITH_IDIOM * idiomatic:
         raise UserError(
-            f"only {idiomatic - len(missing)} of {idiomatic} idiomatic sentences contain their"
-            " idiom",
-            where=missing[0],
+            f"only {with_idiom} of {idiomatic} idiomatic sentences contain their idiom",
+            where=without_idiom[0],
             hint="check that the column idiom belongs to these sentences",
         )
-    _check_rows(sentences, path)
 
 
-def _check_rows(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
+def _check_columns_belong_together(
+    sentences: Sequence[IdiotsSentence], places: Sequence[str]
+) -> None:
     """Raise a `UserError` if many rows are implausible, as after a shift of some columns."""
-    places = [
-        f"{path}: record {number} ({sentence.id})"
-        for number, sentence in enumerate(sentences, start=1)
-    ]
-    pies = {sentence.pie_id: OPENING.sub("", sentence.pie) for sentence in sentences}
-    contained = [
-        {
-            name
-            for name, pie in pies.items()
-            if contains_pie(sentence.sentence, pie, language="english")
-        }
-        for sentence in sentences
-    ]
+    hint = "check that all columns of a row belong together"
+    pies = {sentence.pie_id: sentence.pie for sentence in sentences}
+    misplaced = []
+    other_ids = []
+    for where, sentence in zip(places, sentences, strict=True):
+        contained = [name for name, pie in pies.items() if _contains(sentence, pie)]
+        if contained and sentence.pie_id not in contained:
+            misplaced.append((where, f"{sentence.sentence!r} for {sentence.pie!r}"))
+        if not sentence.id.startswith(f"{sentence.pie_id}-"):
+            other_ids.append((where, f"{sentence.id} for {sentence.pie_id}"))
     refuse_above(
         MOST_MISPLACED,
-        [
-            (where, f"{sentence.sentence!r} for {sentence.pie!r}")
-            for where, sentence, names in zip(places, sentences, contained, strict=True)
-            if names and sentence.pie_id not in names
-        ],
+        misplaced,
         len(sentences),
         "sentences contain the idiom of other sentences instead of their own",
         fewest=_FEWEST,
-        hint="check that all columns of a row belong together",
+        hint=hint,
     )
-    others = [
-        (where, f"{sentence.id} for {sentence.pie_id}")
-        for where, sentence in zip(places, sentences, strict=True)
-        if not sentence.id.startswith(f"{sentence.pie_id}-")
-    ]
-    if 2 * len(others) < len(sentences):
+    if 2 * len(other_ids) < len(sentences):
         refuse_above(
             MOST_OTHER_IDS,
-            others,
+            other_ids,
             len(sentences),
             "sentence ids do not begin with their idiom_id",
-            hint="check that all columns of a row belong together",
+            hint=hint,
         )
-    check_texts([*zip(places, (sentence.sentence for sentence in sentences), strict=True)])
-    translations = (sentence.translation for sentence in sentences)
-    check_texts([*zip(places, translations, strict=True)], repeated=False)
-    check_language([*zip(places, (sentence.sentence for sentence in sentences), strict=True)])
-    kinds = [(one.id, one.sentence, (one.pie_id, one.is_idiomatic)) for one in sentences]
-    warn_of_near_duplicates(kinds, path)
+
+
+def _contains(sentence: IdiotsSentence, pie: str) -> bool:
+    return contains_pie(sentence.sentence, OPENING.sub("", pie), language="english")
 
 
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
     """Return whether a text has more function words of this language than of the other."""
     other = "spanish" if language == "english" else "english"
     words = normalize(text).split()
-    counts = [
-        sum(word in get_language(name).stop_words for word in words) for name in (language, other)
-    ]
-    return counts[0] > counts[1]
+    own_words = sum(word in get_language(language).stop_words for word in words)
+    other_words = sum(word in get_language(other).stop_words for word in words)
+    return own_words > other_words
 
 
 def _table(path: str | Path) -> list[dict[str, str]]:
-    """Return the rows of a TSV, whose fields may be quoted as in CSV."""
+    """Return the rows of a TSV file; its fields may be quoted as in CSV."""
     try:
         rows = read_table(path, [], delimiter="\t", hint=_HINT)
     except UserError:
@@ -216,7 +231,7 @@ def _table(path: str | Path) -> list[dict[str, str]]:
 
 
 def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> list[IdiotsSentence]:
-    """Return the sentences with kinds of distractors (section 3.3) from a CSV (`sentence_id,kind`).
+    """Set the kind of each distractor (section 3.3) that a CSV file (`sentence_id,kind`) lists.
 
     Raises:
         UserError: The columns are wrong, a kind is unknown, a sentence is repeated, or a sentence

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from pieline.core.records import load_records
 from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.models import SAMPLE_NOTE
+from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
 from pieline.studies.idiots.tables import all_runs, run_labels, run_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 GREY = "#777777"
@@ -22,6 +24,7 @@ _PRINTED = " (printed)"
 
 MARKERS = "os^v<>pX*h"
 """Shapes of our runs; they differ so that coinciding points stay visible."""
+_PRINTED_MARKERS = "sD^vP*X"
 
 
 def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
@@ -34,6 +37,28 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
 
     metrics = load_records(inputs.metrics, DetectionMetrics)
     figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 2.8), layout="constrained")
+    _draw_balanced_line(axis)
+    _draw_runs(axis, metrics, inputs.models)
+    _draw_printed(axis, inputs.printed("idiots_table1", "model"))
+    axis.set(
+        xlim=(-0.04, 1.04),
+        ylim=(-0.04, 1.04),
+        xlabel="specificity",
+        ylabel="recall",
+        aspect="equal",
+    )
+    handles, labels = axis.get_legend_handles_labels()
+    # The sort is stable: our runs come first, then the printed numbers.
+    entries = sorted(
+        zip(handles, labels, strict=True), key=lambda entry: entry[1].endswith(_PRINTED)
+    )
+    add_legend(figure, [handle for handle, _ in entries], [label for _, label in entries])
+    is_sample = any(item.origin == "sample" for item in metrics)
+    add_notes(figure, [SAMPLE_NOTE] if is_sample else [])
+    return figure
+
+
+def _draw_balanced_line(axis: Axes) -> None:
     axis.plot([0, 1], [1, 0], linestyle="--", linewidth=0.8, color=GREY)
     axis.text(
         0.5,
@@ -46,48 +71,41 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
         fontsize=SMALLEST,
         color=GREY,
     )
-    names = run_labels([tuple(run_of(item).values()) for item in metrics], inputs.models)
-    for number, (label, item) in enumerate(zip(names, metrics, strict=True)):
+
+
+def _draw_runs(
+    axis: Axes, metrics: Sequence[DetectionMetrics], models: Sequence[ModelDescription]
+) -> None:
+    names = run_labels([tuple(run_of(item).values()) for item in metrics], models)
+    for label, item, marker in zip(names, metrics, cycle(MARKERS), strict=False):
         recall, specificity = item.recall, item.specificity
         if recall.value is None or specificity.value is None:
-            axis.plot([], [], MARKERS[number % len(MARKERS)], label=f"{label}: nothing to measure")
+            axis.plot([], [], marker, label=f"{label}: nothing to measure")
             continue
         axis.errorbar(
             specificity.value,
             recall.value,
             xerr=_reach(specificity),
             yerr=_reach(recall),
-            fmt=MARKERS[number % len(MARKERS)],
+            fmt=marker,
             markersize=5,
             elinewidth=0.8,
             capsize=2,
             label=label,
         )
-    for mark, ((name,), row) in zip(
-        "sD^vP*X", inputs.printed("idiots_table1", "model").items(), strict=False
-    ):
+
+
+def _draw_printed(axis: Axes, printed: Mapping[tuple[str, ...], Mapping[str, float]]) -> None:
+    for marker, ((model,), row) in zip(_PRINTED_MARKERS, printed.items(), strict=False):
         axis.plot(
             row["specificity"],
             row["recall"],
-            mark,
+            marker,
             markersize=5,
             markerfacecolor="none",
             color=GREY,
-            label=name + _PRINTED,
+            label=model + _PRINTED,
         )
-    axis.set(
-        xlim=(-0.04, 1.04),
-        ylim=(-0.04, 1.04),
-        xlabel="specificity",
-        ylabel="recall",
-        aspect="equal",
-    )
-    handles, labels = axis.get_legend_handles_labels()
-    printed = [label.endswith(_PRINTED) for label in labels]
-    order = sorted(range(len(labels)), key=lambda number: printed[number])
-    add_legend(figure, [handles[number] for number in order], [labels[number] for number in order])
-    add_notes(figure, [SAMPLE_NOTE] if any(item.origin == "sample" for item in metrics) else [])
-    return figure
 
 
 RECALL_SPECIFICITY = Figure(

@@ -29,8 +29,12 @@ def kinds(study: Idiots) -> str | None:
 
 def raw_files(study: Idiots) -> list[str]:
     """Return the paths of the sentences and the kinds of distractors; [] without sentences."""
-    files = [] if no_data(study) else [f"results/raw/{raw_name(study)}", kinds(study)]
-    return [path for path in files if path]
+    if no_data(study):
+        return []
+    files = [f"results/raw/{raw_name(study)}"]
+    if kinds_file := kinds(study):
+        files.append(kinds_file)
+    return files
 
 
 def origin(study: Idiots) -> Origin:

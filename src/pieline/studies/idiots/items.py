@@ -54,14 +54,15 @@ class IdiotsItem(Item):
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the items of all runs, with sentences in dataset order."""
-        pool, reviewed = Pool(), inputs.files.get("verdicts")
-        cases = read_cases(reviewed) if reviewed else []
+        pool = Pool()
+        verdicts_path = inputs.files.get("verdicts", "")
+        cases = read_cases(verdicts_path) if verdicts_path else []
         for metric, shared in runs(inputs):
             setting = metric.fields["setting"]
             answered = answers_behind(metric, pool)
             run = RunIdentity(shared["model"], setting, shared["seed"])
             answers = [answer for _, answer in answered]
-            verdicts = human_verdicts(cases, answers, run, where=reviewed or "")
+            verdicts = human_verdicts(cases, answers, run, where=verdicts_path)
             for sentence, answer in answered:
                 verdict = verdicts.get(sentence.id)
                 yield cls(

@@ -7,6 +7,7 @@ outcome counts list unreadable answers separately.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
@@ -105,13 +106,20 @@ class DetectionMetrics(MetricRecord):
 def _fraction(
     name: str, get: Callable[[DetectionMetrics], Score], better: Literal["high", "low"] = "high"
 ) -> Measure[DetectionMetrics]:
-    def interval(item: DetectionMetrics) -> Interval | None:
-        score = get(item)
-        if score.low is None or score.high is None:
-            return None
-        return Interval(low=score.low, high=score.high)
+    """Return the measure of a score and its interval."""
+    return Measure(
+        name,
+        lambda item: get(item).value,
+        lambda item: _interval(get(item)),
+        decimals=3,
+        better=better,
+    )
 
-    return Measure(name, lambda item: get(item).value, interval, decimals=3, better=better)
+
+def _interval(score: Score) -> Interval | None:
+    if score.low is None or score.high is None:
+        return None
+    return Interval(low=score.low, high=score.high)
 
 
 def _count(
@@ -125,12 +133,11 @@ def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
     return lambda item: int(getattr(item, field)[key])
 
 
-def _of_error(name: ErrorType) -> Measure[DetectionMetrics]:
-    def value(item: DetectionMetrics) -> int | None:
-        is_sorted = item.error_types or not item.errors["wrong_idiom"]
-        return item.error_types.get(name, 0) if is_sorted else None
-
-    return _count(name, value, UNSORTED)
+def _count_of_type(name: ErrorType, item: DetectionMetrics) -> int | None:
+    """Return the number of errors of a type; None if nobody assigned types to the wrong idioms."""
+    if item.errors["wrong_idiom"] and not item.error_types:
+        return None
+    return item.error_types.get(name, 0)
 
 
 UNSORTED = "its wrong idioms are not sorted yet (error type, in the cases to judge)"
@@ -179,21 +186,26 @@ ERRORS = tuple(
         "false_positives_elsewhere",
     )
 )
-ERROR_TYPES = tuple(map(_of_error, get_args(ErrorType)))
-"""Errors of section 5.2.1, and the types of wrong idioms."""
+"""Errors of section 5.2.1."""
+ERROR_TYPES = tuple(
+    _count(name, partial(_count_of_type, name), UNSORTED) for name in get_args(ErrorType)
+)
+"""Types of wrong idioms in section 5.2.1."""
 
 
 def _of_kind(kind: DistractorKind) -> tuple[Measure[DetectionMetrics], ...]:
     """Return the measures of a kind of distractor."""
-
-    def scores(item: DetectionMetrics) -> dict[str, Score]:
-        return item.by_distractor_kind[kind]
-
+    ratio = partial(_score_of_kind, kind, "distractor_pie_ratio")
+    specificity = partial(_score_of_kind, kind, "specificity")
     return (
-        _fraction(f"ratio_{kind}", lambda item: scores(item)["distractor_pie_ratio"], "low"),
-        _count(f"distractors_{kind}", lambda item: scores(item)["distractor_pie_ratio"].of),
-        _fraction(f"specificity_{kind}", lambda item: scores(item)["specificity"]),
+        _fraction(f"ratio_{kind}", ratio, "low"),
+        _count(f"distractors_{kind}", lambda item: ratio(item).of),
+        _fraction(f"specificity_{kind}", specificity),
     )
+
+
+def _score_of_kind(kind: DistractorKind, name: str, item: DetectionMetrics) -> Score:
+    return item.by_distractor_kind[kind][name]
 
 
 BY_KIND = {kind: _of_kind(kind) for kind in get_args(DistractorKind)}
@@ -257,12 +269,7 @@ def detection_metrics(
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": human, "automatic": len(positives) - human},
         kappa=cohen_kappa([matched[name] for name in human_matches], list(human_matches.values())),
-        errors={
-            "false_negatives": int(np.sum((gold == YES) & (answers == NO))),
-            "wrong_idiom": int(np.sum((gold == YES) & (answers == YES) & ~matches)),
-            "false_positives_on_pie": int(np.sum((gold == NO) & (answers == YES) & matches)),
-            "false_positives_elsewhere": int(np.sum((gold == NO) & (answers == YES) & ~matches)),
-        },
+        errors=_errors(gold, answers, matches),
         error_types={name: types[name] for name in get_args(ErrorType)} if types else {},
         resamples=resamples,
         **evidence.of_record,
@@ -290,24 +297,33 @@ def _fractions(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, F
     }
 
 
+def _errors(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, int]:
+    """Return the number of errors of each kind, by its name in `DetectionMetrics.errors`."""
+    idiomatic, distractor, positive = gold == YES, gold == NO, answers == YES
+    return {
+        "false_negatives": int(np.sum(idiomatic & (answers == NO))),
+        "wrong_idiom": int(np.sum(idiomatic & positive & ~matches)),
+        "false_positives_on_pie": int(np.sum(distractor & positive & matches)),
+        "false_positives_elsewhere": int(np.sum(distractor & positive & ~matches)),
+    }
+
+
 def _by_kind(
     cases: Sequence[tuple[IdiotsSentence, DetectionPrediction]],
     fractions: Mapping[str, Fraction],
     draws: Counts,
 ) -> dict[str, dict[str, Score]]:
     """Return specificity and distractor PIE ratio by kind of distractor, for kinds that occur."""
-    result = {}
+    by_kind: dict[str, dict[str, Score]] = {}
     for kind in get_args(DistractorKind):
         members = np.array([sentence.distractor_kind == kind for sentence, _ in cases])
-        if members.any():
-            result[kind] = {
-                name: _score(
-                    Fraction(fractions[name].counted & members, fractions[name].base & members),
-                    draws,
-                )
-                for name in ("specificity", "distractor_pie_ratio")
-            }
-    return result
+        if not members.any():
+            continue
+        by_kind[kind] = {}
+        for name in ("specificity", "distractor_pie_ratio"):
+            counted, base = fractions[name]
+            by_kind[kind][name] = _score(Fraction(counted & members, base & members), draws)
+    return by_kind
 
 
 def _score(fraction: Fraction, draws: Counts) -> Score:
@@ -325,15 +341,16 @@ def _balanced(
     recall, specificity = scores["recall"].value, scores["specificity"].value
     if recall is None or specificity is None:
         return Score(value=None)
-    both = [resampled_ratios(draws, *fractions[name]) for name in ("recall", "specificity")]
-    return Score(value=(recall + specificity) / 2, **interval_bounds((both[0] + both[1]) / 2))
+    recalls = resampled_ratios(draws, *fractions["recall"])
+    specificities = resampled_ratios(draws, *fractions["specificity"])
+    return Score(value=(recall + specificity) / 2, **interval_bounds((recalls + specificities) / 2))
 
 
 def interval_bounds(resampled: Ratios) -> dict[str, float]:
     """Return the bounds `low` and `high` of the 95% interval of a resampled number.
 
     The result is empty if the number is undefined in all resamples. The bounds are rounded to six
-    decimals, because further decimals depend on the machine.
+    decimals, because the remaining digits differ between machines.
     """
     interval = percentile_interval(resampled)
     return {name: round(value, 6) + 0.0 for name, value in interval} if interval else {}

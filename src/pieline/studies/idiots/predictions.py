@@ -8,7 +8,6 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +28,7 @@ from pieline.languages.matching import matches_pie, occurs_in
 from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
-from pieline.llm.parsing import Outcome, Parsed, answer_text, json_values, parse_object
+from pieline.llm.parsing import Json, Outcome, Parsed, answer_text, json_values, parse_object
 from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Question, make_question
 from pieline.llm.task import Ask, PaperSize, Task
@@ -40,8 +39,8 @@ from pieline.studies.idiots.records import PRINTED_COUNTS, DetectionPrediction, 
 from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 
 MOST_CONTRADICTIONS = 0.2
-"""Maximum share of rows with an idiom among the noes, and without one among the yeses, unless the
-other share is smaller."""
+"""Maximum share of "no" rows that name an idiom and of "yes" rows that name none; an error is
+reported only if both shares are larger."""
 _INPUT_TOKENS = 242
 """Mean input tokens of a question with the paper's prompt."""
 ANSWER_SCHEMA: dict[str, Any] = {
@@ -117,18 +116,18 @@ def detection_questions(
 ) -> list[Question]:
     """Return one question per sentence, in order.
 
-    In `SCHEMA_SETTING`, the provider enforces the answer's JSON schema; in other settings, it
-    enforces the prompt's response format, if any. The seed is sent if the provider accepts one.
+    In `SCHEMA_SETTING`, the provider enforces the answer's JSON schema. In other settings, it
+    enforces the prompt's response format, if there is one. The seed is sent to providers that
+    accept one.
 
     Raises:
         UserError: The model does not support this setting, or the prompt lacks the sentence.
     """
-    request = {**parameters, "seed": seed}
     if obstacle := unsupported_reason(spec, setting):
         raise UserError(obstacle, where=spec.label, hint="remove the model or the setting")
     prompt.check_shows("sentence")
     enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
-    request["response_format"] = enforced
+    request = {**parameters, "seed": seed, "response_format": enforced}
     return [
         make_question(spec, prompt.messages(sentence=sentence.sentence), request, name=sentence.id)
         for sentence in sentences
@@ -188,9 +187,9 @@ class Detection(Task):
     @property
     def _record(self) -> type[DetectionAnswer]:
         """Record class of parsed answers."""
-        own = self.parameters
-        negated = isinstance(own, OwnParameters) and own.negated
-        return NegatedAnswer if negated else DetectionAnswer
+        parameters = self.parameters
+        is_negated = isinstance(parameters, OwnParameters) and parameters.negated
+        return NegatedAnswer if is_negated else DetectionAnswer
 
     def _sentences(self) -> list[IdiotsSentence]:
         return load_jsonl(self.inputs["sentences"], IdiotsSentence)
@@ -202,8 +201,8 @@ def read_detection(
 ) -> Parsed[DetectionAnswer]:
     """Parse the last JSON object with `hasIdiom` in an answer, unless other verdicts contradict it.
 
-    The outcome is `unparseable` if adjacent objects differ in `hasIdiom`, and if the text after the
-    object retracts the answer.
+    The outcome is `unparseable` if adjacent objects differ in `hasIdiom`, or if the text after the
+    last object retracts the answer.
 
     Args:
         answer: Answer of the model.
@@ -215,44 +214,59 @@ def read_detection(
     if parsed.value is None:
         return parsed
     text, _ = answer_text(answer)
-    yes = parsed.value.has_idiom
-    pieces = []
-    for piece in json_values(text, opening="{"):
+    has_idiom = parsed.value.has_idiom
+    # The value of the field `decides`, before `NegatedAnswer` inverts it.
+    decision = has_idiom if record is DetectionAnswer else not has_idiom
+    objects = []
+    for found in json_values(text, opening="{"):
         # A truncated object is the last one, which `parse_object` has repaired.
-        is_cut = piece.outcome is Outcome.TRUNCATED
-        decision = {decides: yes ^ (record is NegatedAnswer)}
-        if verdicts := _verdicts(decision if is_cut else piece.value, decides):
-            pieces.append((piece, verdicts))
-    last, values = pieces[-1]
-    for (one, _), (other, verdicts) in pairwise(reversed(pieces)):
-        if not is_conjunction(re.sub(r"```\w*", "", text[other.end : one.start])):
+        is_truncated = found.outcome is Outcome.TRUNCATED
+        verdicts = _verdicts({decides: decision} if is_truncated else found.value, decides)
+        if verdicts:
+            objects.append((found, verdicts))
+    if len(_last_verdicts(objects, text)) > 1:
+        return Parsed(Outcome.UNPARSEABLE, reason="two verdicts side by side")
+    last, _ = objects[-1]
+    named = [parsed.value.idiom or ""] if has_idiom else []
+    if is_retracted(text[last.end :], named):
+        return Parsed(Outcome.UNPARSEABLE, reason="the text after the answer takes it back")
+    return parsed
+
+
+def _last_verdicts(objects: Sequence[tuple[Json, set[str]]], text: str) -> set[str]:
+    """Return the verdicts of the last object, and of the objects directly before it.
+
+    Args:
+        objects: Objects in the text, each with its verdicts.
+        text: Text of the answer; only conjunctions and code fences may separate adjacent objects.
+    """
+    last, verdicts = objects[-1]
+    start = last.start
+    for previous, previous_verdicts in reversed(objects[:-1]):
+        if not is_conjunction(re.sub(r"```\w*", "", text[previous.end : start])):
             break
-        values = values | verdicts
-    reason = ""
-    idiom = parsed.value.idiom or ""
-    if len(values) > 1:
-        reason = "two verdicts side by side"
-    elif is_retracted(text[last.end :], [idiom] if yes else []):
-        reason = "the text after the answer takes it back"
-    return Parsed(Outcome.UNPARSEABLE, reason=reason) if reason else parsed
+        verdicts = verdicts | previous_verdicts
+        start = previous.start
+    return verdicts
 
 
 def _with_known_key(answer: Answer, record: type[DetectionAnswer], decides: str) -> Answer:
-    """Return the answer with the key `decides` instead of another key that can only mean it.
+    """Rename a key that can only mean `decides`, such as "has_idiom" or "is_idiomatic".
 
-    This applies if there is one such key ("has_idiom", "is_idiomatic") with a true/false.
+    The answer is unchanged if it has the key `decides`, or several such keys.
     """
     text = answer.text or ""
-    fields = {str(field.alias or name) for name, field in record.model_fields.items()}
-    keys = {
-        key
-        for key in _TRUE_OR_FALSE.findall(text)
-        if key not in fields
-        and (_letters(key) == _letters(decides) or (record is DetectionAnswer and is_decision(key)))
-    }
-    if f'"{decides}"' in text or len(keys) != 1:
+    if f'"{decides}"' in text:
         return answer
-    text = text.replace(f'"{keys.pop()}"', f'"{decides}"')
+    fields = {str(field.alias or name) for name, field in record.model_fields.items()}
+    synonyms = set()
+    for key in set(_TRUE_OR_FALSE.findall(text)) - fields:
+        is_same_word = _letters(key) == _letters(decides)
+        if is_same_word or (record is DetectionAnswer and is_decision(key)):
+            synonyms.add(key)
+    if len(synonyms) != 1:
+        return answer
+    text = text.replace(f'"{synonyms.pop()}"', f'"{decides}"')
     return answer.model_copy(update={"text": text})
 
 
@@ -291,14 +305,14 @@ def read_prediction(
 _TRUE_OR_FALSE = re.compile(
     r'"([^"\\\n]+)"\s*:\s*(?:true|false|"(?:yes|no|true|false)")', re.IGNORECASE
 )
-"""A key with a true/false, in JSON."""
+"""A JSON key with the value true, false, "yes" or "no"."""
 
 EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
 """Validator that converts empty cells of a table to null."""
 
 
 def _from_pandas(value: object) -> object:
-    """Return the answer in a cell: pandas writes 1 and 0 as floats if an answer is missing."""
+    """Convert "1.0" and "0.0", which pandas writes for booleans if an answer is missing."""
     return {"1.0": True, "0.0": False}.get(str(value), value)
 
 
@@ -320,10 +334,10 @@ def read_predictions(
     exactly this prediction.
 
     Raises:
-        UserError: Ids are missing or unknown, a row is invalid, all rows lack an answer, idioms are
-            named although no answer is yes, an answer is yes but names "none", many noes name an
-            idiom and many yeses none, many rows name idioms of other sentences, or the answers fit
-            the next or previous sentences better.
+        UserError: Ids are missing or unknown; a row is invalid; no row has an answer; idioms are
+            named although no answer is "yes"; the idiom of a "yes" is "none"; many "no" rows name
+            an idiom and many "yes" rows do not; many rows name idioms of other sentences; or the
+            answers fit the next or previous sentences better.
     """
     texts = {one.id: one.sentence for one in sentences}
     rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
@@ -345,23 +359,21 @@ def read_predictions(
 
 def _check_agreement(rows: Sequence[tuple[int, ForeignDetection]], path: str | Path) -> None:
     """Raise a `UserError` if has_idiom and idiom contradict each other in both directions."""
-    without, named = [], []
+    yes_without_idiom, no_with_idiom = [], []
     answers = Counter(row.has_idiom for _, row in rows)
     for line, row in rows:
-        has_name = bool(row.idiom and not is_none_answer(row.idiom))
-        if row.has_idiom and not has_name:
-            without.append(line)
-        if row.has_idiom is False and has_name:
-            named.append(line)
-    if (
-        named
-        and len(named) > MOST_CONTRADICTIONS * answers[False]
-        and (len(without) > MOST_CONTRADICTIONS * answers[True])
-    ):
+        names_idiom = bool(row.idiom and not is_none_answer(row.idiom))
+        if row.has_idiom and not names_idiom:
+            yes_without_idiom.append(line)
+        if row.has_idiom is False and names_idiom:
+            no_with_idiom.append(line)
+    many_without = len(yes_without_idiom) > MOST_CONTRADICTIONS * answers[True]
+    many_with = len(no_with_idiom) > MOST_CONTRADICTIONS * answers[False]
+    if many_without and many_with:
         raise UserError(
-            f"idiom is set in {len(named)} of {answers[False]} rows in which has_idiom is false,"
-            f" but empty in {len(without)} of {answers[True]} in which it is true",
-            where=f"{path}:{named[0]}",
+            f"idiom is set in {len(no_with_idiom)} of {answers[False]} rows in which has_idiom is"
+            f" false, but empty in {len(yes_without_idiom)} of {answers[True]} in which it is true",
+            where=f"{path}:{no_with_idiom[0]}",
             hint="check that both columns belong together, and that true means an idiom",
         )
 
@@ -373,7 +385,7 @@ def _check_order(
     labels = [sentence.is_idiomatic for sentence in sentences]
     fits = [answer == label for answer, label in zip(answers, labels, strict=True)]
     for other, distance in (("next", 1), ("previous", -1)):
-        moved = [*labels[distance:], *labels[:distance]]
+        moved = labels[distance:] + labels[:distance]
         shifted = [answer == label for answer, label in zip(answers, moved, strict=True)]
         if fits_better(shifted, fits):
             raise UserError(

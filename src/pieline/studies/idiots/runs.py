@@ -55,7 +55,7 @@ def _unsupported(study: Idiots, model: str, setting: str) -> str:
 
 
 def conditions(study: Idiots, model: str, setting: str) -> Conditions:
-    """Return the conditions of a run."""
+    """Return the conditions of a run, which are the same for all seeds."""
     if study.prediction_files(model):
         return study.mark_data(study.external_conditions(setting=setting))
     parameters, changed = study.as_sent(model, tasks.parameters(study, model, setting))

@@ -37,7 +37,8 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     def items(self) -> Items:
         """Return the specification of the items, one per sentence and run."""
-        made = self.plan.made()
-        behind = [*(run.predictions for run in made), *([paths.SENTENCES] if made else [])]
+        behind = [run.predictions for run in self.plan.made()]
+        if behind:
+            behind.append(paths.SENTENCES)
         reviewed = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
         return self.items_of(self.plan.runs, self.settings.models, behind, **reviewed)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Protocol
 
 import pandas as pd
@@ -77,13 +76,16 @@ def run_labels(runs: Sequence[tuple[str, ...]], models: Sequence[ModelDescriptio
     labels = {model.name: model.label for model in models}
     several_settings = len({setting for _, setting, _ in runs}) > 1
     several_seeds = len({seed for _, _, seed in runs if seed}) > 1
-
-    def label(model: str, setting: str, seed: str) -> str:
-        details = [SETTING_LABELS.get(setting, setting)] if several_settings else []
-        details += [f"seed {seed}"] if several_seeds and seed else []
-        return f"{labels[model]} ({', '.join(details)})" if details else labels[model]
-
-    return [label(*run) for run in runs]
+    run_labels = []
+    for model, setting, seed in runs:
+        details = []
+        if several_settings:
+            details.append(SETTING_LABELS.get(setting, setting))
+        if several_seeds and seed:
+            details.append(f"seed {seed}")
+        label = labels[model]
+        run_labels.append(f"{label} ({', '.join(details)})" if details else label)
+    return run_labels
 
 
 def run_of(item: DetectionMetrics) -> dict[str, str]:
@@ -185,24 +187,25 @@ CONSISTENCY_TABLE = Table(
 def distractors_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return our numbers of Table 3, in total and by kind of distractor."""
     metrics = load_records(inputs.metrics, DetectionMetrics)
-    marked = {kind for item in metrics for kind in item.by_distractor_kind}
-    of_kinds = (measures for kind, measures in BY_KIND.items() if kind in marked)
-    return _runs(inputs, [*DISTRACTORS, *chain.from_iterable(of_kinds)])
+    marked_kinds = {kind for item in metrics for kind in item.by_distractor_kind}
+    measures = list(DISTRACTORS)
+    for kind, measures_of_kind in BY_KIND.items():
+        if kind in marked_kinds:
+            measures += measures_of_kind
+    return _runs(inputs, measures)
 
 
 def distractors(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out Table 3: distractors whose PIE was given a figurative meaning."""
-    known = {*numbers["measure"]}
     columns = [
         Column("distractors", "Distractors"),
         Column("false_positives_on_associated_pie", "FP"),
         Column("ratio", "Ratio ↓"),
-        *(
-            Column(f"ratio_{kind}", label)
-            for kind, label in KIND_LABELS.items()
-            if f"ratio_{kind}" in known
-        ),
     ]
+    measures = set(numbers["measure"])
+    for kind, label in KIND_LABELS.items():
+        if f"ratio_{kind}" in measures:
+            columns.append(Column(f"ratio_{kind}", label))
     return _table(
         numbers,
         inputs,
@@ -245,14 +248,19 @@ def errors(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("invented", "invented"),
         Column("other", "else"),
     ]
-    blank = (Cell(text=" "),) * (len(types) - len(counts))
-    count_rows = _rows(numbers, inputs, counts)
-    type_rows = _rows(numbers, inputs, types)
+    # The counts have fewer columns than the types below them.
+    missing = len(types) - len(counts)
+    blank_heads = (Head(""),) * missing
+    blank_cells = (Cell(text=" "),) * missing
+    count_rows = tuple(
+        replace(row, cells=row.cells + blank_cells) for row in _rows(numbers, inputs, counts)
+    )
+    type_rows = tuple(_rows(numbers, inputs, types))
     return TableContent(
-        heads=((*headers(["Model"], counts), *(Head("") for _ in blank)),),
+        heads=(headers(["Model"], counts) + blank_heads,),
         groups=(
-            Group(tuple(replace(row, cells=(*row.cells, *blank)) for row in count_rows)),
-            Group(tuple(type_rows), heads=(headers(["Other idiom"], types),)),
+            Group(count_rows),
+            Group(type_rows, heads=(headers(["Other idiom"], types),)),
         ),
         caption="Errors on IdioTS: idiomatic sentences without an idiom for the model, and those"
         " where it names another one; distractors in which it takes the PIE, or something else, for"
@@ -301,19 +309,18 @@ def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         number_row((label,), [Column(measure, "Number")], counts)
         for measure, label in labels.items()
     ]
-    manifest = inputs.files.get("manifest")
-    record = load_record(manifest, IdiotsManifest) if manifest else None
-    kinds = record.distractors_by_kind if record else {}
-    rows += [
-        Row((f"– {label}",), (Cell(text=str(kinds[kind])),))
-        for kind, label in KIND_LABELS.items()
-        if kinds.get(kind)
-    ]
+    notes: tuple[str, ...] = ()
+    if manifest := inputs.files.get("manifest"):
+        record = load_record(manifest, IdiotsManifest)
+        notes = data_notes([record])
+        for kind, label in KIND_LABELS.items():
+            if count := record.distractors_by_kind.get(kind):
+                rows.append(Row((f"– {label}",), (Cell(text=str(count)),)))
     return TableContent(
         heads=((Head("IdioTS"), Head("Number")),),
         groups=(Group(tuple(rows)),),
         caption="The test suite. The released distractors are not marked by kind.",
-        notes=data_notes([record] if record else []),
+        notes=notes,
         wide=False,
     )
 
@@ -388,25 +395,30 @@ def _table(
 
 
 def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple[str, ...]:
+    notes = data_notes(metrics)
+    if not with_verdicts:
+        return notes
     by_people = sum(item.verdicts["human"] for item in metrics)
     total = sum(sum(item.verdicts.values()) for item in metrics)
     note = (
         f"People judged {by_people} of the {total} answers that found an idiom, the matching"
         " function the others."
     )
-    return (*([note] if with_verdicts else []), *data_notes(metrics))
+    return (note, *notes)
 
 
 def data_notes(described: Sequence[Described]) -> tuple[str, ...]:
     """Return notes on sample data and on data verified only by counts."""
-    return (
-        *([SAMPLE_NOTE] if any(item.origin == "sample" for item in described) else []),
-        *([BY_COUNTS] if any(item.data_note == BY_COUNTS for item in described) else []),
-    )
+    notes = []
+    if any(item.origin == "sample" for item in described):
+        notes.append(SAMPLE_NOTE)
+    if any(item.data_note == BY_COUNTS for item in described):
+        notes.append(BY_COUNTS)
+    return tuple(notes)
 
 
 def _rows(numbers: pd.DataFrame, inputs: DisplayInputs, columns: Sequence[Column]) -> Iterator[Row]:
-    """Yield one row per run, then one per run without numbers."""
+    """Yield one row per run."""
     by_run = in_order(rows_of(numbers, RUN), inputs)
     labels = run_labels(list(by_run), inputs.models)
     for label, of_run in zip(labels, by_run.values(), strict=True):
@@ -414,12 +426,12 @@ def _rows(numbers: pd.DataFrame, inputs: DisplayInputs, columns: Sequence[Column
 
 
 def _obstacles(item: DetectionMetrics) -> list[str]:
-    """Return why a run is not comparable with the paper's."""
-    return [*of_origin(item), *item.conditions.deviations]
+    """Return why the scores of a run are not comparable with the paper's."""
+    return of_origin(item) + list(item.conditions.deviations)
 
 
 def of_origin(described: Described) -> list[str]:
-    """Return why numbers on these data are not comparable with the paper's."""
+    """Return why numbers on this data are not comparable with the paper's."""
     reasons: dict[Origin, list[str]] = {
         "sample": ["sample data, not the released IdioTS"],
         "unverified": [described.data_note],

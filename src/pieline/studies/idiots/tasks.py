@@ -12,8 +12,8 @@ from pieline.study import LLMTaskSpec
 
 def recordings(study: Idiots) -> str:
     """Return the path pattern of the recordings of runs."""
-    # One file per run: if a provider does not accept a seed, runs with different seeds ask
-    # the same questions, but must not share their answers.
+    # One file per run: without a seed in the request, runs with different seeds ask the same
+    # questions, but must not share their answers.
     return study.project.recordings("idiots", "{model}", "{setting}-seed-{seed}.jsonl")
 
 

@@ -85,9 +85,9 @@ _SHOWN = ["sentence_id", *(name for name in COLUMNS if name not in ("sentence_id
 def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool:
     """Return whether an answer detects an idiom that matches the sentence's PIE.
 
-    In distractors, quoting the words that play on the PIE also counts. If the field `idiom` names
-    nothing, `meaning` is matched instead. An answer that calls the expression literal does not
-    detect an idiom.
+    For a distractor, a quotation of the words that play on its PIE also counts. If the field
+    `idiom` names nothing, `meaning` is matched instead. An answer that calls the expression literal
+    does not detect an idiom.
     """
     name, meaning = prediction.idiom or "", prediction.meaning or ""
     if not prediction.has_idiom or has_denying_comment(name) or find_views(meaning) == {"denies"}:
@@ -95,8 +95,9 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
     if not normalize(name) or kind_of(name) in {"idioms", "expressions"} or parse_boolean(name):
         name = meaning
     words = normalize(name)
-    begins = set(words.split()[:1]) - set(normalize(sentence.pie).split())
-    if begins & ANSWERS.negations and words not in normalize(sentence.sentence):
+    first = words.partition(" ")[0]
+    is_negation = first in ANSWERS.negations and first not in normalize(sentence.pie).split()
+    if is_negation and words not in normalize(sentence.sentence):
         return False  # "not spill the beans"
     return points_at_pie(
         name,
