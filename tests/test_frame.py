@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from frame_cases import our_number
 
 from pieline.core.errors import UserError
 from pieline.core.files import sha256
@@ -514,3 +515,18 @@ def test_rows_of_a_table_have_their_numbers_by_measure(tmp_path: Path) -> None:
     rows = rows_of(frame, ["model", "setting"])
     assert {key: list(numbers) for key, numbers in rows.items()} == {("m", "a"): ["score", "other"]}
     assert rows["m", "a"]["score"].printed == 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "shown"),
+    [
+        ("parameter", 2e-5, "2e-5"),
+        ("parameter", 32.0, "32"),
+        ("score", 2e-5, "0.00"),
+        ("score", 32.0, "32.00"),
+        ("parameter", None, ""),
+    ],
+)
+def test_settings_are_not_rounded(kind: str, ours: float | None, shown: str) -> None:
+    """A learning rate of 2e-5 with the two decimals of a score would be 0.00."""
+    assert our_number(ours, kind=kind, decimals=2).shown == shown

@@ -206,6 +206,60 @@ def test_a_table_fits_the_page(tmp_path: Path, content: TableContent) -> None:
     assert not re.search("Overfull|Float too large", log)
 
 
+ROWS_NOT_RUN = TableContent(
+    heads=((Head(""), Head("Model"), Head("Score")),),
+    groups=(
+        Group((Row(("Absent",), (number(None),), "its key is missing"),) * 2, "Group of none"),
+        Group(
+            (
+                Row(("Unmade",), (number(None),), "its key is missing"),
+                Row(("Made",), (number(12.5),)),
+                Row(("Unmade",), (number(None),), "needs a key"),
+                Row(("Last",), (number(75.25),)),
+            ),
+            "Group of two",
+        ),
+    ),
+    caption="Some rows were not run.",
+)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("pdflatex", "pdftotext"))),
+    reason="no pdflatex or no pdftotext on this machine (apt-get install poppler-utils)",
+)
+def test_the_document_hides_rows_that_were_not_run(source: Path) -> None:
+    """A group keeps its title if its first row is hidden; a table alone shows every row."""
+    tex = source.parent / "jam_statistics.tex"
+    files = {ending: source.parent / f"jam_statistics.{ending}" for ending in ("csv", "html")}
+    folder = ROOT / "templates"
+    write_table("jam_statistics", ROWS_NOT_RUN, None, templates=folder, tex=tex, **files)
+    only = TableContent(ROWS_NOT_RUN.heads, ROWS_NOT_RUN.groups[:1], "None was run.")
+    tex = source.parent / "idiolink_bm25.tex"
+    write_table("idiolink_bm25", only, None, templates=folder, tex=tex, **files)
+    shown = " ".join(_text_of(source).split())
+    assert "Group of two Made 12.50" in shown.replace("(12.50)", "")
+    assert "Last 75.25" in shown
+    assert not re.search("Absent|Unmade|Group of none", shown)
+    assert "Not shown: 3 rows, its key is missing; Not shown: 1 row, needs a key" in shown
+    assert "Model Score not run Not shown: 2 rows, its key is missing" in shown
+
+    source.write_text(
+        source.read_text("utf-8").replace(r"{\unrun}[2]{#2}", r"{\unrun}[2]{#1}"), "utf-8"
+    )
+    every = " ".join(_text_of(source).split())
+    assert (every.count("Absent"), every.count("Unmade"), every.count("Group of")) == (4, 2, 3)
+    assert "Not shown" not in every
+
+
+def _text_of(source: Path) -> str:
+    pdf = source.with_suffix(".pdf")
+    compile_pdf(source, pdf)
+    text = subprocess.run(["pdftotext", "-layout", pdf, "-"], capture_output=True, check=True)
+    return text.stdout.decode("utf-8")
+
+
 @pytest.mark.full
 @needs_latex
 def test_any_script_and_no_home_directory_are_no_error(

@@ -19,7 +19,7 @@ from pieline.reporting.displays import ConfiguredStudy
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.numbers import rows_of
 from pieline.reporting.ours import OurNumbers
-from pieline.reporting.printed import StatedText, number_in, state
+from pieline.reporting.printed import StatedText, general, number_in, state
 from pieline.reporting.tables import BESIDE, Cell, Group, Row, TableContent, headers
 
 R = TypeVar("R")
@@ -103,7 +103,7 @@ def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: s
     rows = []
     for name, label in labels.items():
         number = by_name[name]
-        text = state(_general(number.ours), _general(number.printed), reason=number.reason)
+        text = state(general(number.ours), general(number.printed), reason=number.reason)
         rows.append(text_row((label,), text, reason=number.missing))
     return TableContent(
         heads=(headers(["Parameter", "this run"]),),
@@ -111,10 +111,6 @@ def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: s
         caption=f"{caption} {BESIDE}",
         wide=False,
     )
-
-
-def _general(value: float | None) -> str:
-    return "" if value is None else f"{value:g}".replace("e-0", "e-")
 
 
 def artifacts(inputs: DisplayInputs, printed: PrintedTexts) -> TableContent:

@@ -16,7 +16,7 @@ from pieline.core.tables import read_table
 from pieline.core.uncertainty import Spread
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.ours import DEVIATION, KEYS
-from pieline.reporting.printed import VERDICTS, Comparison, compare, rounded
+from pieline.reporting.printed import VERDICTS, Comparison, compare, general, rounded
 from pieline.reporting.published import (
     ANY,
     Catalogue,
@@ -129,7 +129,9 @@ class Number:
 
     @property
     def shown(self) -> str:
-        """Our value with the decimals of the printed number; empty if it is unknown."""
+        """Our value with the decimals of the printed number, or as set if it is a parameter."""
+        if self.kind == "parameter":
+            return general(self.ours)
         return rounded(self.ours, self.decimals)
 
     @property

@@ -250,6 +250,11 @@ def rounded(value: float | None, decimals: int) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
+def general(value: float | None) -> str:
+    """Format a setting with as many digits as it needs, such as 2e-5; empty if it is unknown."""
+    return "" if value is None else f"{value:g}".replace("e-0", "e-")
+
+
 def probability(value: float) -> str:
     """Format a p-value with three decimals, or as `< 0.001`."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
