@@ -12,6 +12,7 @@ from pieline.llm.questions import Question
 from pieline.llm.readings import count_outcomes
 from pieline.llm.settings import LLMSettings
 from pieline.llm.task import load_task
+from pieline.llm.truncation import FirstAnswers
 
 with job(snakemake) as j:
     task = load_task(snakemake.params.kind, snakemake.params.task)
@@ -23,11 +24,8 @@ with job(snakemake) as j:
 
     def asked(questions: Sequence[Question]) -> dict[str, Answer]:
         """Ask the questions and keep the answers for the sidecars."""
-        answers = ask(
-            *(questions, entry, settings, task.recordings),
-            limit_setting=task.limit_setting(),
-            is_readable=task.is_readable,
-        )
+        first = FirstAnswers(entry, task.is_readable, task.limit_setting())
+        answers = ask(questions, entry, settings, task.recordings, first=first)
         read.update(answers)
         return answers
 

@@ -18,16 +18,12 @@ with job(snakemake):
     run = RunDescription.model_validate_json(snakemake.params.run)
     results = RunResults.model_validate_json(snakemake.params.results)
     numbers = read_numbers(snakemake.input.numbers)
-    data = run.config["data"]
     upstream = load_upstream(snakemake.input.upstream)
     licences = load_licenses(snakemake.input.licences)
     provenance = make_provenance(
-        code=run.code,
-        data=data,
-        config=run.config,
+        run,
         lock=snakemake.input.lock,
-        raw_files=describe_raw_files(snakemake.input.raw, data, upstream, licences),
-        models=run.models,
+        raw_files=describe_raw_files(snakemake.input.raw, run.data, upstream, licences),
         predictions=snakemake.input.predictions,
         recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],
         outputs=[

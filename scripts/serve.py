@@ -18,6 +18,7 @@ from pieline.llm.client import ask
 from pieline.llm.questions import Question
 from pieline.llm.server import Server
 from pieline.llm.task import Task
+from pieline.llm.truncation import FirstAnswers
 
 Answers = Mapping[str, Answer]
 
@@ -33,11 +34,9 @@ with job(snakemake):
             outputs = {name: str(Path(folder, name)) for name in task.outputs}
 
             def answers(questions: Sequence[Question], of: Task = task) -> Answers:
+                first = FirstAnswers(entry, of.is_readable, of.limit_setting())
                 return ask(
-                    *(questions, entry, planned.settings, of.recordings),
-                    server=server,
-                    limit_setting=of.limit_setting(),
-                    is_readable=of.is_readable,
+                    questions, entry, planned.settings, of.recordings, server=server, first=first
                 )
 
             try:

@@ -355,39 +355,25 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     recordings = commands.add_parser("recordings", help=about, description=about)
     actions = recordings.add_subparsers(title="actions", required=True, metavar="ACTION")
 
-    def action(name: str, run: Command, about: str) -> argparse.ArgumentParser:
-        added = actions.add_parser(name, help=about, description=about)
-        added.set_defaults(run=run)
-        return added
+    def add_action(name: str, run: Command, about: str) -> argparse.ArgumentParser:
+        parser = actions.add_parser(name, help=about, description=about)
+        parser.set_defaults(run=run)
+        return parser
 
-    def folder(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "folder",
-            nargs="?",
-            type=Path,
-            default=Path("recordings"),
-            help="folder (or one file) of recordings; default: recordings",
-        )
-
-    folder(action("list", _list, "List each file: models, answers, tokens."))
-    folder(action("verify", _verify, "Check that each answer is stored under its own question."))
-    importing = action(
+    listing = add_action("list", _list, "List each file: models, answers, tokens.")
+    _add_folder(listing)
+    verifying = add_action(
+        "verify", _verify, "Check that each answer is stored under its own question."
+    )
+    _add_folder(verifying)
+    importing = add_action(
         "import",
         _import,
         "Add the answers of others to a folder; existing answers are kept. Copy files,"
         " or pack yours with `tar --zstd --exclude=.locks -cf FILE.tar.zst -C recordings jam`.",
     )
-    importing.add_argument("archive", type=Path, help="the file to read")
-    folder(importing)
-    importing.add_argument(
-        "--max-size",
-        type=float,
-        default=8,
-        metavar="GIB",
-        help="maximum unpacked size (default: %(default)s GiB); the file is unpacked in the folder"
-        " for temporary files (TMPDIR)",
-    )
-    renaming = action(
+    _add_import_options(importing)
+    renaming = add_action(
         "rename",
         _rename,
         "Keep the answers of an entry that was renamed in models.yaml or models.local.yaml.",
@@ -395,7 +381,7 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     renaming.add_argument("old", help="earlier name of the entry")
     renaming.add_argument("new", help="name of the entry now")
     _add_configfile(renaming)
-    asking_again = action(
+    asking_again = add_action(
         "reask", _reask, "Set answers aside (in FILE.replaced), so that the next run asks again."
     )
     asking_again.add_argument(
@@ -404,16 +390,39 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         choices=("failed", "truncated", "filtered", "refused", "empty", "tool_call", "any"),
         help="outcome of the answers",
     )
-    folder(asking_again)
-    spending = action(
+    _add_folder(asking_again)
+    spending = add_action(
         "spending", _spending, "Show the cost of requests, including those of killed runs."
     )
-    folder(spending)
+    _add_folder(spending)
     spending.add_argument(
         "--release",
         action="store_true",
         help="release the budget reserved by killed runs, if the provider's bill shows no cost"
         " (no run may be active)",
+    )
+
+
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path("recordings"),
+        help="folder (or one file) of recordings; default: recordings",
+    )
+
+
+def _add_import_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("archive", type=Path, help="the file to read")
+    _add_folder(parser)
+    parser.add_argument(
+        "--max-size",
+        type=float,
+        default=8,
+        metavar="GIB",
+        help="maximum unpacked size (default: %(default)s GiB); the file is unpacked in the folder"
+        " for temporary files (TMPDIR)",
     )
 
 

@@ -103,11 +103,11 @@ def asked(
     settings: LLMSettings,
     questions: list[Question],
     sender: FakeSender,
-    on_answer: Callable[[Answer | None], object] = lambda answer: None,
+    on_progress: Callable[[], object] = lambda: None,
 ) -> dict[str, Answer]:
     async def main() -> dict[str, Answer]:
         with recording(settings.recordings_folder / "a.jsonl") as recorder:
-            return await QuestionRun(spec, settings, recorder, questions, on_answer).run(sender)
+            return await QuestionRun(spec, settings, recorder, questions).run(sender, on_progress)
 
     answers: dict[str, Answer] = run_virtually(main())
     return answers
@@ -147,7 +147,7 @@ def test_a_server_that_has_answered_may_restart(folder: Path) -> None:
     spec, settings = spec_for(), settings_for(folder, backoff_s=1.0, concurrency=1)
     sender = FakeSender()
 
-    def stop_server(answer: Answer | None) -> None:
+    def stop_server() -> None:
         sender.failures += [NotConnectedError(REFUSED)] * 5 * (len(sender.sent) == 1)
 
     answers = asked(spec, settings, questions_for(spec, 2), sender, stop_server)

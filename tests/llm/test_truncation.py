@@ -13,6 +13,7 @@ from pieline.core.errors import UserError
 from pieline.llm.client import ask
 from pieline.llm.questions import make_question
 from pieline.llm.recordings import read_answers
+from pieline.llm.truncation import FirstAnswers
 from pieline.models.registry import load_registry
 
 CUT = answer("well, let me think about", finish_reason="length")
@@ -38,10 +39,16 @@ def test_a_run_stops_if_its_first_ten_answers_are_all_cut(folder: Path) -> None:
             "Test model: 10 of 10 answers are cut off at 20 tokens; 4 questions are not asked;"
             f" raise {limit}, or set llm.stop_when_cut: false to ask only these questions"
         )
-        assert stopped(questions, spec, settings, path, limit_setting=limit) == message
+        assert (
+            stopped(questions, spec, settings, path, first=FirstAnswers(spec, limit_setting=limit))
+            == message
+        )
         assert len(read_answers(path)) == len(server.requests) == 10
         # Nothing is asked again, and nothing else, until the limit or the switch changes.
-        assert stopped(questions, spec, settings, path, limit_setting=limit) == message
+        assert (
+            stopped(questions, spec, settings, path, first=FirstAnswers(spec, limit_setting=limit))
+            == message
+        )
         assert len(server.requests) == 10
         off = settings.model_copy(update={"stop_when_cut": False})
         assert len(ask(questions, spec, off, path, progress=False)) == 14

@@ -182,17 +182,9 @@ def provenance(folder: Path, data: str) -> Provenance:
     upstream = {"idiolink/test/queries.json": UpstreamFile(url=URL)}
     licences = load_licenses(ROOT / "data/licences.yaml")
     with contextlib.chdir(folder):
-        return make_provenance(
+        run = RunDescription(
             code=Code(commit="0" * 40, day="2026-01-02", modified=False),
-            data=data,  # type: ignore[arg-type]
             config={"data": data},
-            lock=LOCK,
-            raw_files=describe_raw_files(
-                ["results/raw/idiolink/test/queries.json"],
-                data,  # type: ignore[arg-type]
-                upstream,
-                licences,
-            ),
             models=[
                 Model(
                     name="sbert",
@@ -204,6 +196,16 @@ def provenance(folder: Path, data: str) -> Provenance:
                     licence="Apache-2.0",
                 )
             ],
+        )
+        return make_provenance(
+            run,
+            lock=LOCK,
+            raw_files=describe_raw_files(
+                ["results/raw/idiolink/test/queries.json"],
+                data,  # type: ignore[arg-type]
+                upstream,
+                licences,
+            ),
             predictions=[],
             recordings=["../recordings.jsonl"],
             outputs=["paper_tables/a.csv"],
@@ -235,14 +237,12 @@ def test_versions_are_the_installed_ones() -> None:
 
 
 def test_a_missing_output_is_an_error(tmp_path: Path) -> None:
+    code = Code(commit=None, day=None, modified=None)
     with pytest.raises(UserError, match="no such file"):
         make_provenance(
-            code=Code(commit=None, day=None, modified=None),
-            data="sample",
-            config={},
+            RunDescription(code=code, config={"data": "sample"}, models=[]),
             lock=LOCK,
             raw_files=[],
-            models=[],
             predictions=[],
             recordings=[],
             outputs=[tmp_path / "missing.csv"],

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,11 @@ def read_table(
     delimiter: str = ",",
     quoted: bool = True,
     for_people: bool = False,
-    commented: bool = False,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
     """Return, for each row of a table, the number of its last line and its cells by column.
 
-    Blank lines are skipped.
+    Blank lines below the header and comments above it (lines that begin with `#`) are skipped.
 
     Args:
         path: Path of the file.
@@ -44,7 +43,6 @@ def read_table(
         delimiter: Cell separator.
         quoted: Whether cells may be quoted; otherwise, quotes are ordinary characters.
         for_people: Whether `write_csv` wrote the table with this option.
-        commented: Whether lines that begin with `#` may precede the header.
         hint: Hint for a wrong row or header.
 
     Raises:
@@ -58,36 +56,24 @@ def read_table(
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
-    rows: list[tuple[int, dict[str, str]]] = []
     header: list[str] | None = None
+    rows: list[tuple[int, dict[str, str]]] = []
     try:
         for cells in reader:
-            if commented and header is None and cells and cells[0].startswith("#"):
-                continue
+            where = f"{path}:{reader.line_num}"
             if header is None:
+                if cells and cells[0].startswith("#"):
+                    continue
                 header = cells
-                known = {*columns, *(more or ())}
-                others = [name for name in cells if name not in known and len(cells) > 1]
-                problems = [
-                    f"no column {name!r}{meant(name, others)}"
-                    for name in columns
-                    if name not in cells
-                ]
-                if more is not None:
-                    problems += [f"unknown column {name!r}" for name in cells if name not in known]
-                problems += [
-                    f"duplicate column {name!r}" for name in cells if cells.count(name) > 1
-                ]
-                if problems:
-                    if len(cells) == 1 and (other := re.search(r"[,;\t]", cells[0])):
-                        hint = f"separate the columns by {delimiter!r}, not {other[0]!r}"
-                    raise UserError(problems[0], where=f"{path}:1", hint=hint)
+                if problem := _header_problem(header, columns, more):
+                    hint = _delimiter_hint(header, delimiter) or hint
+                    raise UserError(problem, where=where, hint=hint)
             elif cells:
                 if len(cells) != len(header):
                     problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
-                    raise UserError(problem, where=f"{path}:{reader.line_num}", hint=hint)
-                row = dict(zip(header, map(_restored, cells) if for_people else cells, strict=True))
-                rows.append((reader.line_num, row))
+                    raise UserError(problem, where=where, hint=hint)
+                texts = map(_restored, cells) if for_people else cells
+                rows.append((reader.line_num, dict(zip(header, texts, strict=True))))
     except csv.Error as error:
         raise UserError(
             f"not a valid table: {error}", where=f"{path}:{reader.line_num}", hint=hint
@@ -95,6 +81,31 @@ def read_table(
     if header is None:
         raise UserError("the file is empty", where=path, hint=hint)
     return rows
+
+
+def _header_problem(
+    header: Sequence[str], columns: Collection[str], more: Collection[str] | None
+) -> str | None:
+    """Describe the first problem of a header; None if it has the right columns."""
+    known = {*columns, *(more or ())}
+    unknown = [name for name in header if name not in known]
+    for name in columns:
+        if name not in header:
+            # A header with one cell probably has another delimiter.
+            similar = unknown if len(header) > 1 else ()
+            return f"no column {name!r}{meant(name, similar)}"
+    if unknown and more is not None:
+        return f"unknown column {unknown[0]!r}"
+    for name in header:
+        if header.count(name) > 1:
+            return f"duplicate column {name!r}"
+    return None
+
+
+def _delimiter_hint(header: Sequence[str], delimiter: str) -> str:
+    """Return a hint if the only cell of a header contains another delimiter, else nothing."""
+    other = re.search(r"[,;\t]", header[0]) if len(header) == 1 else None
+    return f"separate the columns by {delimiter!r}, not {other[0]!r}" if other else ""
 
 
 def write_csv(

@@ -68,16 +68,17 @@ class Sender(Protocol):
 class QuestionRun:
     """A run that asks one model a list of questions.
 
-    Must be created inside a running event loop.
-
     Args:
         spec: Entry of the model.
         settings: Settings for querying the model.
         recorder: Recorder that stores the answers.
         questions: Questions, in the order in which they are asked.
-        on_answer: Callback after each question, called with its answer, or None if it failed.
         first: Answers to other questions of the run that were recorded earlier.
         recorded: Recorded responses by key; those to `questions` failed.
+
+    Attributes:
+        budget: Budget of the run.
+        answers: Answers so far by key.
     """
 
     def __init__(
@@ -86,7 +87,6 @@ class QuestionRun:
         settings: LLMSettings,
         recorder: Recorder,
         questions: Sequence[Question],
-        on_answer: Callable[[Answer | None], object] = lambda answer: None,
         *,
         first: FirstAnswers | None = None,
         recorded: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
@@ -98,7 +98,6 @@ class QuestionRun:
         self._rates = Rates(limits)
         self._recorder = recorder
         self._foreign = foreign_file(recorder.path)
-        self._on_answer = on_answer
         self._stop = Stop()
         self.budget = Budget(spec, settings, recorder.path, self._stop)
         self._failed_in_a_row = 0
@@ -108,11 +107,22 @@ class QuestionRun:
         self._first = first or FirstAnswers(spec)
         self._failures = {item.key: [*recorded.get(item.key, ())] for item in questions}
 
-    async def run(self, sender: Sender) -> dict[str, Answer]:
+    @property
+    def failed(self) -> int:
+        """Number of questions that got no answer so far."""
+        return len(self._unanswered_errors)
+
+    async def run(
+        self, sender: Sender, on_progress: Callable[[], object] = lambda: None
+    ) -> dict[str, Answer]:
         """Ask all questions and return the answers by key.
 
         If all attempts at a question fail, the other questions are still asked. A failed response
         counts as an answer once there are as many as `max_attempts`.
+
+        Args:
+            sender: Client that sends the questions.
+            on_progress: Callback after each question that got an answer or failed.
 
         Raises:
             UserError: The spending cap is reached, the key or model is rejected, the address cannot
@@ -123,7 +133,7 @@ class QuestionRun:
                 questions were answered. All answers received so far are kept.
         """
         count = min(self._concurrency, len(self._questions))
-        workers = asyncio.gather(*(self._work(sender) for _ in range(count)))
+        workers = asyncio.gather(*(self._work(sender, on_progress) for _ in range(count)))
         try:
             with self._stop.on_signals(workers.cancel):
                 await asyncio.wait({workers})
@@ -134,7 +144,7 @@ class QuestionRun:
         self._raise_failure()
         return self.answers
 
-    async def _work(self, sender: Sender) -> None:
+    async def _work(self, sender: Sender, on_progress: Callable[[], object]) -> None:
         """Ask one question after another until none is left or the run stops."""
         for question in self._to_ask:
             if self._stop.requested:
@@ -142,7 +152,7 @@ class QuestionRun:
             earlier = self._failures[question.key]
             if len(earlier) >= self._settings.max_attempts:
                 self._unanswered_errors.append(UnansweredError(earlier[-1].failure))
-                self._on_answer(None)
+                on_progress()
                 continue
             try:
                 answer = await self._ask(question, sender)
@@ -153,14 +163,14 @@ class QuestionRun:
                 self._failed_in_a_row += 1
                 if self._failed_in_a_row >= self._most_failures:
                     self._stop.fail(error)
-                self._on_answer(None)
+                on_progress()
                 continue
             except Exception as error:
                 self._stop.fail(error)
                 return
             self.answers[question.key] = answer
             self._failed_in_a_row = 0
-            self._on_answer(answer)
+            on_progress()
 
     async def _ask(self, question: Question, sender: Sender) -> Answer:
         """Ask one question, with retries, and return the recorded answer that counts.

@@ -184,7 +184,7 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
     expected = known[path.stem]
     hint = f"restore the printed numbers, or update {schema}"
     columns = [*expected.texts, *expected.numbers]
-    rows = read_table(path, columns, more=[], commented=True, hint=hint)
+    rows = read_table(path, columns, more=[], hint=hint)
     for line, row in rows:
         for name in expected.numbers:
             if row[name] and not _NUMBER.fullmatch(row[name]):

@@ -67,6 +67,12 @@ class RunDescription(Frozen):
     config: Json
     models: list[Model]
 
+    @property
+    def data(self) -> DataSource:
+        """Data source of the run."""
+        source: DataSource = self.config["data"]
+        return source
+
 
 def parse_models(text: str) -> list[Model]:
     """Parse models from JSON.
@@ -179,27 +185,36 @@ def describe_raw_files(
 
 
 def make_provenance(
+    run: RunDescription,
     *,
-    code: Code,
-    data: DataSource,
-    config: Json,
     lock: str | Path,
     raw_files: Sequence[RawFile],
-    models: Sequence[Model],
     predictions: Iterable[str],
     recordings: Iterable[str | Path],
     outputs: Iterable[str | Path],
 ) -> Provenance:
-    """Create the provenance record of a run, with the versions of Python and packages in use."""
+    """Create the provenance record of a run, with the versions of Python and packages in use.
+
+    Args:
+        run: Description of the run.
+        lock: Lock file with the project's packages.
+        raw_files: Descriptions of the raw files.
+        predictions: Paths of the predictions.
+        recordings: Paths of the recorded answers.
+        outputs: Paths of the results.
+
+    Raises:
+        UserError: A file is missing.
+    """
     return Provenance(
-        code=code,
-        data=data,
-        config=config,
+        code=run.code,
+        data=run.data,
+        config=run.config,
         python=platform.python_version(),
         packages=packages_behind(predictions),
         reported_with=installed_packages(lock),
         raw_files=list(raw_files),
-        models=list(models),
+        models=run.models,
         recordings=describe_files(recordings),
         outputs=describe_files(outputs),
     )
