@@ -31,7 +31,7 @@ from pieline.results.claims.claim import Claim, load_claims
 from pieline.results.claims.judgement import judge_claims, write_claims
 from pieline.results.claims.tables import load_printed
 from pieline.results.numbers import Requirements, TableNumbers, all_numbers
-from pieline.results.page.build import write_page
+from pieline.results.page.build import PageContent, write_page
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
 from pieline.studies.idiolink.figures import modes
@@ -203,17 +203,20 @@ def make_page(**fields: Any) -> Path:
         template=ROOT / "templates/claims.tex.jinja",
     )
     page = Path("paper_tables/index.html")
-    write_page(
-        page,
-        template=ROOT / "templates/page.html.jinja",
+    content = PageContent(
         results=shown,
         numbers=numbers,
         claims=judged,
         catalogue=CATALOGUE,
         absent=ABSENT,
         models=MODELS,
-        depth=3,
+    )
+    write_page(
+        page,
+        content,
         items="paper_tables/items",
+        template=ROOT / "templates/page.html.jinja",
+        depth=3,
     )
     return page.resolve()
 

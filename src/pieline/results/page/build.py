@@ -21,11 +21,7 @@ from typing import Any
 from pieline.core.files import canonical_json, read_text, sha256_of, write_text
 from pieline.core.imports import import_object
 from pieline.core.sidecars import load_sidecar, sidecar_of
-from pieline.reporting.evidence import (
-    Json,
-    Pool,
-    load_metric_file,
-)
+from pieline.reporting.evidence import Json, Pool, load_metric_file
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.numbers import COMPARED, STATES, Number, read_numbers
@@ -45,7 +41,7 @@ from pieline.results.numbers import (
     run_in_words,
     summarize,
 )
-from pieline.results.page.own_models import own_measures
+from pieline.results.page.own_models import OwnMeasure, own_measures
 from pieline.results.run_results import RunResults, Shown, ShownStudy
 
 _SCALARS = (str, int, float, bool)
@@ -235,17 +231,57 @@ class Need:
     models: list[str]
 
 
+@dataclass(frozen=True)
+class PageContent:
+    """What the page shows.
+
+    Attributes:
+        results: What the run shows.
+        numbers: All numbers of the run.
+        claims: The papers' claims.
+        catalogue: Printed tables by name.
+        absent: Reasons why CSVs with printed numbers were not made, by name.
+        models: Descriptions of the papers' and the run's models.
+    """
+
+    results: RunResults
+    numbers: Sequence[Number]
+    claims: Sequence[JudgedClaim]
+    catalogue: Mapping[str, PrintedTable]
+    absent: Mapping[str, str]
+    models: Sequence[ModelDescription]
+
+    def study_views(self) -> list[StudyView]:
+        """Return the studies with their tables; without printed tables if no number is printed."""
+        printed = self.catalogue if counted(self.numbers) else {}
+        return [
+            _study_view(study, self.results, self.numbers, printed, self.absent)
+            for study in self.results.studies
+        ]
+
+    def figure_views(self) -> list[FigureView]:
+        """Return the figures of all studies."""
+        return [
+            _figure_view(study, shown, self.results.options)
+            for study in self.results.studies
+            for shown in study.figures
+        ]
+
+    def own_measures(self) -> dict[str, list[OwnMeasure]]:
+        """Return the scores of the run's own models, by the title of the paper."""
+        measures = {
+            study.paper: own_measures(study, self.results, self.numbers)
+            for study in self.results.studies
+        }
+        return {paper: own for paper, own in measures.items() if own}
+
+
 def write_page(
     path: str | Path,
+    content: PageContent,
     *,
     items: str | Path,
     template: str | Path,
-    results: RunResults,
-    numbers: Sequence[Number],
-    claims: Sequence[JudgedClaim],
-    catalogue: Mapping[str, PrintedTable],
-    absent: Mapping[str, str],
-    models: Sequence[ModelDescription],
     depth: int,
     other: str | None = None,
 ) -> None:
@@ -253,59 +289,39 @@ def write_page(
 
     Args:
         path: Path of the page.
+        content: What the page shows.
         items: Folder for the detail files; its previous content is deleted.
         template: HTML template.
-        results: What the run shows.
-        numbers: All numbers of the run.
-        claims: The papers' claims.
-        catalogue: Printed tables by name.
-        absent: Reasons why CSVs with printed numbers were not made, by name.
-        models: Descriptions of the papers' and the run's models.
         depth: Number of documents shown per query.
         other: Path of numbers.csv of another run, to which the page links.
 
     Raises:
         UserError: A file behind the numbers has changed since they were computed.
     """
-    of_papers = counted(numbers)
-    printed = catalogue if of_papers else {}
-    studies = [_study_view(study, results, numbers, printed, absent) for study in results.studies]
+    results = content.results
+    studies = content.study_views()
     tables = [table for study in studies for table in study.tables if table.shown]
-    scored = {study.paper: own_measures(study, results, numbers) for study in results.studies}
-    beside = read_numbers(other) if other else []
     study_of = {path: view.study for view in tables for cell in view.cells for path in cell.files}
     _write_items(Path(items), study_of, depth, results.options)
     folder = Path(path).parent
     render_html(
         template,
         path,
-        kind=_kind(results, numbers),
-        mark=results.mark,
-        summary=summarize(numbers),
-        origins=sorted({name for each in numbers for name in each.origin.split(", ") if name}),
+        **_overview(content, read_numbers(other) if other else ()),
         other_runs=_other_runs(Path(template).parents[1], Path(path)),
         other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
-        scores=_scores_by_paper(counted(beside)),
-        own={study: measures for study, measures in scored.items() if measures},
-        evidence=_evidence(numbers, results) or _evidence(beside, results),
-        is_own_evidence=_evidence(numbers, results) is not None,
-        costs=_costs(of_papers),
+        own=content.own_measures(),
         describe=describe,
         kinds_of=kinds_of,
         states=STATES,
         studies=studies,
-        needs=_needs(of_papers, results.labels),
         papers=results.papers(),
-        claims=claims,
-        words=_search_terms(claims, models),
+        claims=content.claims,
+        words=_search_terms(content.claims, content.models),
         in_words=lambda number: in_words(number, results.labels),
-        labels=[model.label for model in models],
+        labels=[model.label for model in content.models],
         table_names={view.shown.name for view in tables if view.shown},
-        figures=[
-            _figure_view(study, shown, results.options)
-            for study in results.studies
-            for shown in study.figures
-        ],
+        figures=content.figure_views(),
         own_names=sorted(results.others),
         places={path: number for number, path in enumerate(sorted(study_of))},
         items=os.path.relpath(items, folder),
@@ -314,6 +330,29 @@ def write_page(
         source=_source,
         document=results.document,
     )
+
+
+def _overview(content: PageContent, of_other: Sequence[Number]) -> dict[str, Any]:
+    """Return the values of the page's first screen by name.
+
+    Args:
+        content: What the page shows.
+        of_other: Numbers of the other run; empty without one.
+    """
+    results, numbers = content.results, content.numbers
+    of_papers = counted(numbers)
+    evidence = _evidence(numbers, results)
+    return {
+        "kind": _kind(results, numbers),
+        "mark": results.mark,
+        "summary": summarize(numbers),
+        "origins": sorted({name for each in numbers for name in each.origin.split(", ") if name}),
+        "scores": _scores_by_paper(counted(of_other)),
+        "evidence": evidence or _evidence(of_other, results),
+        "is_own_evidence": evidence is not None,
+        "costs": _costs(of_papers),
+        "needs": _needs(of_papers, results.labels),
+    }
 
 
 def _other_runs(project: Path, page: Path) -> dict[str, tuple[str, str]]:
