@@ -15,6 +15,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from pieline.models.entries import CheckpointEntry
 from pieline.studies.jam.metrics.attention import (
+    CandidatePair,
     CausalModel,
     analyze,
     attention_to_words,
@@ -190,7 +191,7 @@ GROUP = {
 
 
 def test_analysis_from_files(causal: CausalModel) -> None:
-    (pair,) = analyze(causal, GROUP, [("o", "o-v1", "o-v2")], limit=10)
+    (pair,) = analyze(causal, GROUP, [CandidatePair("o", "o-v1", "o-v2")], limit=10)
     misleading = pair.misleading
     assert (misleading.id, pair.resolved.id) == ("o-v1", "o-v2")
     assert misleading.words == [
@@ -214,7 +215,7 @@ def test_analysis_from_files(causal: CausalModel) -> None:
 def test_pairs_without_cues_take_no_place(causal: CausalModel) -> None:
     # "at" is not a cue word, so pairs with the third variant are skipped.
     pairs = [(1, 3), (1, 2), (3, 2), (2, 1), (1, 2)]
-    candidates = [("o", f"o-v{one}", f"o-v{other}") for one, other in pairs]
+    candidates = [CandidatePair("o", f"o-v{one}", f"o-v{other}") for one, other in pairs]
     analyzed = analyze(causal, GROUP, candidates, limit=2)
     assert [(pair.misleading.id, pair.resolved.id) for pair in analyzed] == [
         ("o-v1", "o-v2"),

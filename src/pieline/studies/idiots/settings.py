@@ -1,6 +1,5 @@
 """Settings in the `idiots` section of config.yaml."""
 
-from itertools import chain
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import PositiveInt, model_validator
@@ -112,10 +111,11 @@ class IdiotsSettings(Settings):
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        own = self.by_model.values()
-        named = [each.settings or () for each in own] + [each.max_tokens for each in own]
-        settings = [*self.settings, *chain.from_iterable(named)]
-        check_settings(settings, self.prompts, get_args(DetectionSetting))
+        named = list(self.settings)
+        for own in self.by_model.values():
+            named += own.settings or []
+            named += own.max_tokens
+        check_settings(named, self.prompts, get_args(DetectionSetting))
         return self
 
     def settings_of(self, model: str) -> list[str]:

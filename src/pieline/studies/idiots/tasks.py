@@ -25,11 +25,12 @@ def prompt(study: Idiots, setting: str) -> str:
 
 def parameters(study: Idiots, model: str, setting: str) -> DetectionParameters:
     """Return the request parameters of a model in a setting."""
-    found = DetectionParameters()
+    request = DetectionParameters()
     if own := study.settings.prompts.get(setting):
-        found = OwnParameters(**own.model_dump(exclude={"file"}))
-    limit = study.settings.by_model.get(model, OfModel()).max_tokens.get(setting)
-    return found.model_copy(update={"max_tokens": limit}) if limit else found
+        request = OwnParameters(**own.model_dump(exclude={"file"}))
+    if limit := study.settings.by_model.get(model, OfModel()).max_tokens.get(setting):
+        request = request.model_copy(update={"max_tokens": limit})
+    return request
 
 
 def detection(study: Idiots, model: str, setting: str, seed: str) -> Detection:

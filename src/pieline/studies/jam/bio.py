@@ -43,21 +43,21 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
 def valid_tags(tags: Sequence[Tag], *, drop_unbegun: bool = False) -> list[Tag]:
     """Return valid BIO tags.
 
-    An I tag at the start or after O becomes a B, as in seqeval. With `drop_unbegun`, it and the I
-    tags after it become O instead, as in ID10M-JAM's released code.
+    An I tag at the start or after O becomes a B, as in seqeval. With `drop_unbegun`, this tag and
+    the I tags after it become O instead, as in ID10M-JAM's released code.
     """
-    unbegun = OUTSIDE if drop_unbegun else BEGIN
+    replacement = OUTSIDE if drop_unbegun else BEGIN
     valid: list[Tag] = []
     for tag in tags:
-        begun = bool(valid) and valid[-1] != OUTSIDE
-        valid.append(unbegun if tag == INSIDE and not begun else tag)
+        is_inside_span = bool(valid) and valid[-1] != OUTSIDE
+        valid.append(replacement if tag == INSIDE and not is_inside_span else tag)
     return valid
 
 
 def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
-    """Return one BIO tag for each of `length` tokens, marking the given spans.
+    """Return one BIO tag for each of `length` tokens; the inverse function is `spans_of`.
 
-    The spans must not overlap. The inverse function is `spans_of`.
+    The spans must not overlap.
     """
     tags: list[Tag] = [OUTSIDE] * length
     for start, end in spans:
@@ -74,10 +74,10 @@ def span_text(tokens: Sequence[str], span: Span) -> str:
 
 
 def white_space_words(tokens: Sequence[str]) -> list[Span]:
-    """Return the token span of each whitespace-separated word; "lurch" and "!" form one word."""
-    starts = [
-        number
-        for number, token in enumerate(tokens)
-        if not number or token[:1].isspace() or tokens[number - 1][-1:].isspace()
-    ]
-    return [Span(*ends) for ends in pairwise([*starts, len(tokens)])]
+    """Return the token span of each word between white space, such as "lurch!" of two tokens."""
+    bounds = []
+    for number, token in enumerate(tokens):
+        if number == 0 or token[:1].isspace() or tokens[number - 1][-1:].isspace():
+            bounds.append(number)
+    bounds.append(len(tokens))
+    return [Span(start, end) for start, end in pairwise(bounds)]

@@ -19,45 +19,61 @@ _MOST_COMMON = 0.05
 """Maximum share of test sentences that another split of the user's data may contain."""
 
 
-def _blocks(path: str) -> set[str]:
+def _sentence_keys(path: str) -> set[str]:
     """Return the keys (see `text_key`) of the sentences in an ID10M file.
 
-    The function is faster than a parser, because it is called for every run.
+    The lines are not validated, because this function is called at each start of the program.
     """
-    blocks = read_text(path).replace("\r\n", "\n").split("\n\n")
-    texts = ("".join(line.partition("\t")[0] for line in block.split("\n")) for block in blocks)
-    return {text_key(text) for text in texts if text}
+    keys = set()
+    for block in read_text(path).replace("\r\n", "\n").split("\n\n"):
+        tokens = [line.partition("\t")[0] for line in block.split("\n")]
+        if text := "".join(tokens):
+            keys.add(text_key(text))
+    return keys
 
 
 def check(study: Jam, where: str) -> None:
-    """Validate the prompts, decision files and source of variants.
+    """Validate the prompts, decision files, models and source of variants.
 
     Raises:
         UserError: A setting is invalid.
     """
-    settings, variants = study.settings, study.settings.variants
-    _check_prompts(study, where)
-    if settings.decisions and not any(
-        files.own_decisions(study, language) for language in settings.languages
-    ):
+    settings = study.settings
+    _check_prompts(study)
+    _check_settings_by_model(study, where)
+    if settings.decisions:
+        _check_decisions(study, settings.decisions, where)
+    if settings.attention:
+        _check_attention(study, settings.attention, f"{where}.attention")
+    _check_models(study, where)
+    _check_variants(study, f"{where}.variants")
+
+
+def _check_decisions(study: Jam, folder: str, where: str) -> None:
+    """Raise a `UserError` if a folder has no usable decision file, or one with a wrong name."""
+    languages = study.settings.languages
+    if not any(files.own_decisions(study, language) for language in languages):
         raise UserError(
-            f"{settings.decisions} has no file for {' or '.join(settings.languages)}",
+            f"{folder} has no file for {' or '.join(languages)}",
             where=f"{where}.decisions",
-            hint=f"name a folder with {settings.languages[0]}.tsv",
+            hint=f"name a folder with {languages[0]}.tsv",
         )
-    for path in sorted(Path(settings.decisions).iterdir()) if settings.decisions else ():
+    for path in sorted(Path(folder).iterdir()):
         language = path.stem.lower()
-        if path.name not in {f"{name}.tsv" for name in language_names()} and (
-            path.suffix == ".tsv" or language in language_names()
-        ):
-            name = language if language in language_names() else "LANGUAGE"
+        is_language = language in language_names()
+        if is_language and path.name == f"{language}.tsv":
+            continue
+        if is_language or path.suffix == ".tsv":
             raise UserError(
                 "the file name is not that of a language",
                 where=path,
-                hint=f"rename it to {name}.tsv",
+                hint=f"rename it to {language if is_language else 'LANGUAGE'}.tsv",
             )
-    if settings.attention:
-        _check_attention(study, settings.attention, f"{where}.attention")
+
+
+def _check_models(study: Jam, where: str) -> None:
+    """Raise a `UserError` if predictions have no language, or `neutral` is not one of `models`."""
+    settings = study.settings
     for name in settings.models:
         if any(one.language is None for one in study.prediction_files(name)):
             raise UserError(
@@ -71,20 +87,27 @@ def check(study: Jam, where: str) -> None:
             where=f"{where}.neutral",
             hint="choose one of them, or set jam.neutral: null",
         )
-    usable, other = ("sample", "released") if study.project.is_sample else ("released", "sample")
+
+
+def _check_variants(study: Jam, where: str) -> None:
+    """Raise a `UserError` if variants do not fit the originals, or no model can write them."""
+    variants, project = study.settings.variants, study.project
+    usable, other = ("sample", "released") if project.is_sample else ("released", "sample")
     if variants.source == other:
         raise UserError(
-            f"{other} variants do not fit the {study.project.data} originals",
-            where=f"{where}.variants.source",
+            f"{other} variants do not fit the {project.data} originals",
+            where=f"{where}.source",
             hint=f"choose {usable!r}, 'generated' or 'none'",
         )
-    if (written := files.written_languages(study)) and not variants.model:
-        lacking = written[0]
+    written = files.written_languages(study)
+    if written and not variants.model:
+        if project.own_data:
+            problem = f"no {paths.VALIDATED.format(language=written[0])} in {project.own_data}"
+        else:
+            problem = f"there are no released variants in {get_language(written[0]).label}"
         raise UserError(
-            f"no {paths.VALIDATED.format(language=lacking)} in {study.project.own_data}"
-            if study.project.own_data
-            else f"there are no released variants in {get_language(lacking).label}",
-            where=f"{where}.variants.model",
+            problem,
+            where=f"{where}.model",
             hint="name a model to write them, or set the source to 'none'",
         )
 
@@ -98,10 +121,12 @@ def _check_attention(study: Jam, model: str, where: str) -> None:
         )
 
 
-def _check_prompts(study: Jam, where: str) -> None:
-    settings = study.settings
-    released = get_args(PromptSetting) if settings.form == "released" else ()
-    for setting in (*settings.prompts, *released):
+def _check_prompts(study: Jam) -> None:
+    """Raise a `UserError` if a prompt lacks the sentence, or a released one its answer format."""
+    settings = list(study.settings.prompts)
+    released = get_args(PromptSetting) if study.settings.form == "released" else ()
+    settings += released
+    for setting in settings:
         prompt = load_prompt(paths.prompt_files(study, setting)["prompt"])
         prompt.check_shows("sentence", language="")
         if setting in released and not prompt.response_format:
@@ -110,9 +135,13 @@ def _check_prompts(study: Jam, where: str) -> None:
                 where=prompt.path,
                 hint="copy it from prompts/jam/released",
             )
-    for name, own in settings.by_model.items():
+
+
+def _check_settings_by_model(study: Jam, where: str) -> None:
+    """Raise a `UserError` if a model has a setting that it does not support."""
+    for name, own in study.settings.by_model.items():
         entry = study.project.language_model(name)
-        if not all(is_asked(entry, way) for way in own.settings or ()):
+        if not all(is_asked(entry, setting) for setting in own.settings or ()):
             raise UserError(
                 f"{name!r} is a reasoning model, which supports only zero-shot (section 4.3)",
                 where=f"{where}.by_model.{name}",
@@ -127,16 +156,16 @@ def check_own_data(study: Jam) -> None:
         return
     for language in study.settings.languages:
         test = str(Path(folder, raw_name(paths.TEST_SPLIT.format(language=language))))
-        blocks = _blocks(test)
+        test_keys = _sentence_keys(test)
         for split in ("train", "dev"):
             name = raw_name(paths.SPLIT.format(split=split, language=language))
             if not study.project.is_available(name):
                 continue
             path = str(Path(folder, name))
-            common = len(blocks & _blocks(path))
-            if common > _MOST_COMMON * len(blocks):
+            common = len(test_keys & _sentence_keys(path))
+            if common > _MOST_COMMON * len(test_keys):
                 raise UserError(
-                    f"the file contains {common} of the {len(blocks)} sentences of {test}",
+                    f"the file contains {common} of the {len(test_keys)} sentences of {test}",
                     where=path,
                     hint="remove the overlap between the splits",
                 )

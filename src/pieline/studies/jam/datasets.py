@@ -64,7 +64,7 @@ class JamManifest(Verification):
 
     @property
     def is_released(self) -> bool:
-        """Return whether this is the published dataset, so results compare with the paper's."""
+        """Return whether this is the published dataset, as needed for the paper's numbers."""
         return self.originals_are_released and self.verified is not None
 
 
@@ -88,8 +88,8 @@ def select_variants(
 ) -> list[JamSentence]:
     """Return the originals with at least `KEPT` valid variants, each with `KEPT` of them.
 
-    The random choice is seeded per
-    original, so adding an original does not affect which variants of other originals are kept.
+    The random choice is seeded per original, so an added original does not change the variants of
+    the others.
     """
     valid: dict[str, list[Variant]] = defaultdict(list)
     for item in variants:
@@ -117,7 +117,16 @@ def describe(
     originals_are_released: bool,
     verification: Verification,
 ) -> JamManifest:
-    """Return the manifest of a dataset; `originals` and `variants` are the inputs to the selection.
+    """Return the manifest of a dataset.
+
+    Args:
+        sentences: Sentences of the dataset.
+        originals: Originals before the selection.
+        variants: Variants before the selection.
+        review: Handling of variants without a human verdict.
+        disputed: Ids of variants on which annotators disagree.
+        originals_are_released: Whether the originals match the released digest.
+        verification: How the variants were verified.
 
     Raises:
         UserError: The dataset is empty.
@@ -160,7 +169,7 @@ class JamDataset:
 
 @dataclass(frozen=True)
 class JudgedVariants:
-    """Variants with the verdicts of human reviews, and the ids of those in dispute."""
+    """Variants with the verdicts of human reviews, and the ids of the disputed variants."""
 
     variants: Sequence[Variant]
     disputed: Sequence[str] = ()
@@ -174,7 +183,7 @@ def judge_variants(
     adjudications: Sequence[Review],
     where: str,
 ) -> JudgedVariants:
-    """Apply human reviews to the variants (section 3.4); disputed ones become invalid.
+    """Apply human reviews to the variants (section 3.4); disputed variants become invalid.
 
     `where` names the review files in error messages.
 

@@ -14,23 +14,25 @@ from pieline.study import Study
 
 
 class Jam(Study[JamSettings]):
-    """Base class of the ID10M-JAM study, as its modules know it."""
+    """Base class of the ID10M-JAM study; the study's modules use it as the type of the study."""
 
     def added_settings(self) -> list[str]:
-        """Return the encoder settings that add training texts (see `ADDED`), none in the paper."""
+        """Return the encoder settings that add training texts (see `ADDED`); the paper has none."""
         return []
 
 
 def is_written(study: Jam, language: str) -> bool:
     """Return whether a model writes the variants of a language.
 
-    The result is True if the source is `generated`, or if it is `released` and the release or
-    the user's own data lacks the language.
+    With the source `generated`, it writes all variants. With `released`, it writes those of the
+    languages that the release, or the user's own data, lacks.
     """
     source = study.settings.variants.source
+    if source != "released":
+        return source == "generated"
     # A language has either all public files or none.
-    wanted = paths.VALIDATED if study.project.own_data else paths.RELEASED
-    return source == "generated" or (source == "released" and not _has(study, wanted, language))
+    needed = paths.VALIDATED if study.project.own_data else paths.RELEASED
+    return not _has(study, needed, language)
 
 
 def written_languages(study: Jam) -> list[str]:
@@ -39,9 +41,9 @@ def written_languages(study: Jam) -> list[str]:
 
 
 def limit_of_originals(study: Jam, language: str) -> int | None:
-    """Return the number of originals to use if no validated variants are read; None for all.
+    """Return the number of originals to use; None for all.
 
-    Validated variants are matched with all originals; the dataset is limited afterwards.
+    Validated variants are matched with all originals, and the dataset is limited afterwards.
     """
     reads_variants = has_variants(study) and not is_written(study, language)
     return None if reads_variants else study.project.limit
@@ -53,7 +55,7 @@ def written_constraint(study: Jam) -> str:
 
 
 def validated_languages(study: Jam) -> str:
-    """Return a wildcard constraint for languages whose variants are not written by a model."""
+    """Return a wildcard constraint for languages whose variants no model writes."""
     return alternatives(name for name in language_names() if not is_written(study, name))
 
 
@@ -93,8 +95,8 @@ def own_decisions(study: Jam, language: str) -> str:
 def decided_by(study: Jam, language: str) -> DecidedBy:
     """Return the source of the decisions on raw sentences.
 
-    The source is a decision file of the user or of the sample, else the released originals. If
-    a language has neither, the source is ID10M's tags.
+    The source is a decision file (the user's or the sample's) if there is one, else the released
+    originals if the language has them, else ID10M's tags.
     """
     if study.project.is_sample or own_decisions(study, language):
         return "file"
@@ -102,7 +104,7 @@ def decided_by(study: Jam, language: str) -> DecidedBy:
 
 
 def _has(study: Jam, name: str, language: str) -> bool:
-    """Return whether a language's file is in the user's own data, if set, or in the release."""
+    """Return whether a language's file exists in the user's own data, or else in the release."""
     name = name.format(language=language)
     if study.project.own_data:
         return study.project.is_available(name)
@@ -110,7 +112,7 @@ def _has(study: Jam, name: str, language: str) -> bool:
 
 
 def released_originals(study: Jam, language: str) -> str | None:
-    """Return the path of the released originals if decisions are derived from them."""
+    """Return the path of the released originals; None if decisions do not come from them."""
     released = decided_by(study, language) == "release"
     return paths.RELEASED_ORIGINALS.format(language=language) if released else None
 
@@ -120,10 +122,12 @@ def extra_pie_source(study: Jam, language: str) -> str | None:
 
     The result is None if decisions do not come from tags, or if the user's data lacks the split.
     """
+    if decided_by(study, language) != "tags":
+        return None
     split = paths.DEV_SPLIT.format(language=language)
-    lacks = study.project.own_data and not study.project.is_available(raw_name(split))
-    by_tags = decided_by(study, language) == "tags"
-    return split if by_tags and not lacks else None
+    if study.project.own_data and not study.project.is_available(raw_name(split)):
+        return None
+    return split
 
 
 def decisions(study: Jam, language: str) -> str:
@@ -146,8 +150,7 @@ def variants_of(study: Jam, language: str) -> str:
     """Return the path of a language's checked variants.
 
     Raises:
-        UserError: This configuration has no variants, although files of an earlier one may
-            exist.
+        UserError: This configuration has no variants. Files of an earlier configuration may exist.
     """
     if not has_variants(study):
         raise UserError(
@@ -159,7 +162,7 @@ def variants_of(study: Jam, language: str) -> str:
 
 
 def released_variants(study: Jam, language: str) -> str | None:
-    """Return the path of the released variants if the dataset uses them."""
+    """Return the path of the released variants; None if the dataset does not use them."""
     released = study.settings.variants.source == "released" and not is_written(study, language)
     return variants_file(study, language) if released else None
 
@@ -170,12 +173,12 @@ def annotations(study: Jam, language: str) -> list[str]:
 
 
 def adjudications(study: Jam, language: str) -> str | None:
-    """Return the path of the decisions on a language's disputed variants, if set."""
+    """Return the path of the decisions on a language's disputed variants; None if not set."""
     return study.settings.variants.adjudications.get(language)
 
 
 def training_file(study: Jam, language: str) -> str | None:
-    """Return the path of ID10M's train split if it is available."""
+    """Return the path of ID10M's train split; None if it is not available."""
     split = paths.TRAIN_SPLIT.format(language=language)
     return split if study.project.is_available(raw_name(split)) else None
 
@@ -205,37 +208,45 @@ def examples(study: Jam, language: str, setting: str) -> str | None:
 
 def human_labels(study: Jam) -> list[str]:
     """Return the paths of two annotators' labels; by default, the sample's simulated labels."""
-    named, sample = study.settings.humans, "data/sample/id10m/humans/english_simulated.csv"
-    return [named] if isinstance(named, str) else named or [study.project.here(sample)]
+    configured = study.settings.humans
+    if isinstance(configured, str):
+        return [configured]
+    sample = study.project.here("data/sample/id10m/humans/english_simulated.csv")
+    return configured or [sample]
 
 
 def other_targets(study: Jam) -> list[str]:
     """Return the paths of the sentences and, with variants, of files for human annotators.
 
-    The latter are the labeling configurations and the English form of the human baseline.
+    Annotators get a labeling configuration per language, and the English form of the human
+    baseline.
     """
     languages = study.settings.languages
-    names = [sentences(study, language) for language in languages]
+    targets = [sentences(study, language) for language in languages]
     if not has_variants(study):
-        return names
-    names += [paths.LABELLING.format(language=language) for language in languages]
-    return [*names, paths.HUMAN_FORM] if "english" in languages else names
+        return targets
+    targets += [paths.LABELLING.format(language=language) for language in languages]
+    if "english" in languages:
+        targets.append(paths.HUMAN_FORM)
+    return targets
 
 
 def raw_files(study: Jam) -> list[str]:
     """Return the paths of the raw files on which the configured results depend."""
-    names: list[str | None] = []
+    found: set[str | None] = set()
     for language in study.settings.languages:
-        names += [paths.TEST_SPLIT.format(language=language), training_file(study, language)]
-        names += [released_originals(study, language), extra_pie_source(study, language)]
-        names.append(released_variants(study, language))
+        found.add(paths.TEST_SPLIT.format(language=language))
+        found.add(training_file(study, language))
+        found.add(released_originals(study, language))
+        found.add(extra_pie_source(study, language))
+        found.add(released_variants(study, language))
     for run in study.plan.made(experiment=""):
         if run.kind == "encoder" and not run.archive:
-            names.append(paths.DEV_SPLIT.format(**run.where))
-            names.append(train_split(study, run.where["language"]))
+            found.add(paths.DEV_SPLIT.format(**run.where))
+            found.add(train_split(study, run.where["language"]))
         elif run.kind == "llm":
-            names.append(examples(study, run.where["language"], run.where["setting"]))
-    return sorted({name for name in names if name})
+            found.add(examples(study, run.where["language"], run.where["setting"]))
+    return sorted(path for path in found if path)
 
 
 def shows_neutral(study: Jam, setting: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from pieline.core.outcomes import OutcomeName
 from pieline.core.records import load_jsonl
@@ -51,7 +51,7 @@ class JamItem(Item):
         """Yield the items of all runs, with sentences in dataset order."""
         pool = Pool()
         for metric, shared in runs(inputs):
-            for sentence, answer, right, first in _judged_answers(metric, pool):
+            for sentence, answer, correct, original_correct in _judged_answers(metric, pool):
                 yield cls(
                     **shared,
                     language=metric.fields["language"],
@@ -65,9 +65,9 @@ class JamItem(Item):
                     answer=None if answer.idioms is None else CLASSES[bool(answer.idioms)],
                     named=None if answer.idioms is None else "; ".join(answer.idioms),
                     outcome=answer.outcome,
-                    correct=right,
-                    original_correct=first,
-                    drifted=None if right is None else bool(first) and not right,
+                    correct=correct,
+                    original_correct=original_correct,
+                    drifted=None if correct is None else bool(original_correct) and not correct,
                 )
 
     @classmethod
@@ -81,12 +81,12 @@ class JamItem(Item):
             return None
         sentences_path = _sentences_path(metric)
         originals: dict[str, list[Json]] = {}
-        for sentence, answer, right, _ in _judged_answers(metric, pool):
+        for sentence, answer, correct, _ in _judged_answers(metric, pool):
             pool.add(sentences_path, sentence.id, partial(_page_text, sentence))
             originals.setdefault(sentence.original_id, []).append(
                 {
                     "sentence": sentence.id,
-                    "right": right,
+                    "right": correct,
                     "answer": _page_answer(answer),
                     "keys": [sample.key[:KEY_SHOWN] for sample in answer.samples],
                 }
@@ -95,30 +95,43 @@ class JamItem(Item):
             "kind": "identification",
             "predictions": metric.predictions(".jsonl")[0],
             "sentences": sentences_path,
-            "rows": [{"original": name, "sentences": of} for name, of in originals.items()],
+            "rows": [
+                {"original": name, "sentences": sentences} for name, sentences in originals.items()
+            ],
         }
+
+
+class _JudgedAnswer(NamedTuple):
+    """Answer to a sentence, and whether the answers to it and to its original are correct.
+
+    Both judgments are None for a variant whose original is missing.
+    """
+
+    sentence: JamSentence
+    answer: IdiomPrediction
+    correct: bool | None
+    original_correct: bool | None
 
 
 def _sentences_path(metric: MetricFile) -> str:
     return input_of(metric, f"/{metric.fields['language']}.jsonl")
 
 
-def _judged_answers(
-    metric: MetricFile, pool: Pool
-) -> Iterator[tuple[JamSentence, IdiomPrediction, bool | None, bool | None]]:
-    """Yield each sentence, its answer, and whether it and its original were judged correctly.
-
-    Sentences are in dataset order: an original, then its variants. Both judgments are None for a
-    variant whose original is missing.
-    """
+def _judged_answers(metric: MetricFile, pool: Pool) -> Iterator[_JudgedAnswer]:
+    """Yield the judged answers of a run in dataset order: an original, then its variants."""
     (path,) = metric.predictions(".jsonl")
     answers = {item.id: item for item in load_jsonl(path, IdiomPrediction)}
-    right: dict[str, Any] = {}
+    correct: dict[str, bool] = {}
     for original in metric.fields["judged"]:
-        right |= {original["id"]: original["correct"], **original["variants"]}
+        correct[original["id"]] = original["correct"]
+        correct |= original["variants"]
     for sentence in pool.read(_sentences_path(metric), load_sentences):
-        answer = answers[sentence.id]
-        yield sentence, answer, right.get(sentence.id), right.get(sentence.original_id)
+        yield _JudgedAnswer(
+            sentence,
+            answers[sentence.id],
+            correct.get(sentence.id),
+            correct.get(sentence.original_id),
+        )
 
 
 def _page_answer(answer: IdiomPrediction) -> str:

@@ -9,6 +9,7 @@ they are derived from ID10M's tags alone.
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -197,7 +198,8 @@ def apply_decisions(
             sentences and decisions do not correspond one to one, tags or tokens do not fit the
             text, a PIE is not in its sentence, or no sentence is kept.
     """
-    expected, text = get_language(language), " ".join(item.text for item in sentences)
+    expected = get_language(language)
+    text = " ".join(item.text for item in sentences)
     if not is_in_language(text, expected.code, language_codes()):
         hint = "use the file for this language"
         raise UserError(f"the sentences are not in {expected.label}", where=raw, hint=hint)
@@ -237,7 +239,7 @@ def _check_correspondence(
     sentences: Sequence[str], decisions: Collection[str], *, where: str | Path, raw: str | Path
 ) -> None:
     """Raise a `UserError` unless each sentence has a decision, and each decision a sentence."""
-    ids = {*sentences}
+    ids = set(sentences)
     missing = [name for name in sentences if name not in decisions]
     extra = [name for name in decisions if name not in ids]
     if missing or extra:
@@ -267,12 +269,15 @@ def derive_decisions(
     """
     places = _places([item.text for item in sentences], [row.sentence for row in released], where)
     rows = dict(zip(places, released, strict=True))
-    return [
-        _derived(sentence, rows[place])
-        if place in rows
-        else Decision(sentence_id=sentence.id, decision="drop", reason="not_recorded")
-        for place, sentence in enumerate(sentences)
-    ]
+    decisions = []
+    for place, sentence in enumerate(sentences):
+        if place in rows:
+            decisions.append(_derived(sentence, rows[place]))
+        else:
+            decisions.append(
+                Decision(sentence_id=sentence.id, decision="drop", reason="not_recorded")
+            )
+    return decisions
 
 
 def decisions_by_tags(
@@ -285,25 +290,29 @@ def decisions_by_tags(
     longest of these PIEs is used. Sentences with several idioms or without a known PIE are dropped.
     Wrong tags are not corrected.
     """
-    known_pies = {
-        normalize(idiom): idiom for item in (*others, *sentences) for idiom in item.idioms
-    }
+    known_pies = {}
+    for item in chain(others, sentences):
+        for idiom in item.idioms:
+            known_pies[normalize(idiom)] = idiom
     longest_first = sorted(known_pies.values(), key=lambda pie: (-len(pie.split()), pie))
+    return [_decision_by_tags(item, longest_first, language) for item in sentences]
 
-    def decide(item: TaggedSentence) -> Decision:
-        if len(item.idioms) > 1:
-            return Decision(sentence_id=item.id, decision="drop", reason="several_pies")
-        if item.idioms:
-            return Decision(sentence_id=item.id, decision="keep", pie=item.idioms[0])
-        for pie in longest_first:
-            if contains_pie(item.text, pie, language=language):
-                words = shortest_match(
-                    item.tokens, pie, language=language, longest=len(item.tokens)
-                )
-                return Decision(sentence_id=item.id, decision="keep", pie=words)
-        return Decision(sentence_id=item.id, decision="drop", reason="no_known_pie")
 
-    return [decide(item) for item in sentences]
+def _decision_by_tags(
+    sentence: TaggedSentence, known_pies: Sequence[str], language: str
+) -> Decision:
+    """Derive the decision on a sentence; the first known PIE in it counts as its literal PIE."""
+    name = sentence.id
+    if len(sentence.idioms) > 1:
+        return Decision(sentence_id=name, decision="drop", reason="several_pies")
+    if sentence.idioms:
+        return Decision(sentence_id=name, decision="keep", pie=sentence.idioms[0])
+    tokens = sentence.tokens
+    for pie in known_pies:
+        if contains_pie(sentence.text, pie, language=language):
+            words = shortest_match(tokens, pie, language=language, longest=len(tokens))
+            return Decision(sentence_id=name, decision="keep", pie=words)
+    return Decision(sentence_id=name, decision="drop", reason="no_known_pie")
 
 
 def filtering_report(
@@ -344,7 +353,7 @@ def oddities(original: Original) -> list[dict[str, str]]:
     problems = []
     for name, texts in (("pie", original.pies), ("true_idiom", original.true_idioms)):
         for text in texts:
-            kind = _spelling(text, original)
+            kind = _difference(text, original)
             if kind:
                 problems.append({"kind": f"{name}_{kind}", "text": text})
     if original.is_figurative and not spans_of(original.tags):
@@ -352,16 +361,15 @@ def oddities(original: Original) -> list[dict[str, str]]:
     return [{"sentence_id": original.id, **item} for item in problems]
 
 
-def _spelling(text: str, original: Original) -> str | None:
+def _difference(text: str, original: Original) -> str | None:
+    """Return how a PIE differs from the words in its sentence (see `oddities`); None if equal."""
     if text in original.sentence:
         return None
     if " ".join(text.split()) in original.sentence:
         return "spacing"
-    return (
-        "spelling"
-        if contains_pie(original.sentence, text, language=original.language)
-        else "absent"
-    )
+    if contains_pie(original.sentence, text, language=original.language):
+        return "spelling"
+    return "absent"
 
 
 def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
@@ -374,8 +382,9 @@ def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
             except ValueError:
                 hint = "write true or false" if name == "is_figurative" else "write a JSON array"
                 raise UserError(f"{name} is not JSON", where=where, hint=hint) from None
-    text, hint = canonical_json(values), "correct this row"
-    return validated(Decision, text, where=where, hint=hint, is_json=True)
+    return validated(
+        Decision, canonical_json(values), where=where, hint="correct this row", is_json=True
+    )
 
 
 def _cell(name: str, value: Any) -> str:
@@ -397,6 +406,9 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
     text = decision.text if decision.text is not None else sentence.text
     idioms = TaggedSentence(sentence.id, tokens, tags).idioms
     figurative = bool(idioms) if decision.is_figurative is None else decision.is_figurative
+    true_idioms = decision.true_idioms
+    if true_idioms is None:
+        true_idioms = tuple(idioms) if figurative else ()
     if figurative and not idioms and decision.true_idioms is None:
         raise ValueError(
             "is_figurative is true, but all tags are O; tag the idiom, or set true_idioms"
@@ -410,9 +422,7 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
         tokens=tokens,
         tags=tags,
         pies=(pie,),
-        true_idioms=tuple(idioms if figurative else ())
-        if decision.true_idioms is None
-        else decision.true_idioms,
+        true_idioms=true_idioms,
         is_figurative=figurative,
         was_fixed=decision.decision == "fix",
     )
@@ -439,10 +449,10 @@ def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
     """Infer the reason for a correction from how the text changed."""
     if row.sentence == sentence.text:
         return "wrong_label"
-    if sentence.text.startswith(row.sentence) and any(
-        mark in sentence.text.removeprefix(row.sentence) for mark in "(―—"
-    ):
-        return "translation_appended"
+    if sentence.text.startswith(row.sentence):
+        removed = sentence.text.removeprefix(row.sentence)
+        if any(mark in removed for mark in "(―—"):
+            return "translation_appended"
     return "typo" if fuzz.ratio(row.sentence, sentence.text) >= 80 else "not_recorded"
 
 
@@ -451,15 +461,13 @@ def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> l
     positions = {text: place for place, text in enumerate(raw)}
     exact = [positions.get(text) for text in released]
     places: list[int] = []
-    for number, (text, position) in enumerate(zip(released, exact, strict=True)):
+    for number, text in enumerate(released):
         first = places[-1] + 1 if places else 0
-        end = next((later for later in exact[number:] if later is not None), len(raw))
-        place = position
+        place = exact[number]
         if place is None:
-            candidates = [(_similarity(text, raw[i]), -i) for i in range(first, end)]
-            score, minus_place = max(candidates, default=(0.0, 0))
-            place = -minus_place if score >= _SAME_SENTENCE else -1
-        if place < first:
+            end = next((later for later in exact[number:] if later is not None), len(raw))
+            place = _most_similar(text, raw, range(first, end))
+        if place is None or place < first:
             raise UserError(
                 "no raw sentence corresponds to this row, or it is not in the raw order",
                 where=f"{where}: record {number + 1}",
@@ -467,6 +475,15 @@ def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> l
             )
         places.append(place)
     return places
+
+
+def _most_similar(released: str, raw: Sequence[str], places: range) -> int | None:
+    """Return the first of the most similar raw sentences; None if none is similar enough."""
+    similarities = {place: _similarity(released, raw[place]) for place in places}
+    best = max(similarities, key=lambda place: similarities[place], default=None)
+    if best is None or similarities[best] < _SAME_SENTENCE:
+        return None
+    return best
 
 
 def _similarity(released: str, raw: str) -> float:

@@ -152,8 +152,10 @@ def load_sentences(path: str | Path) -> list[JamSentence]:
         UserError: The file is missing or empty, or a line is invalid; the message states the file
             and, for an invalid line, its number.
     """
-    if not read_text(path).strip():
+    text = read_text(path)
+    if not text.strip():
         raise UserError("the file has no sentences", where=path, hint="create it again")
-    if '"original_id"' in read_text(path).split("\n", 1)[0]:
+    first_line = text.split("\n", 1)[0]
+    if '"original_id"' in first_line:
         return load_jsonl(path, JamSentence)
     return [as_sentence(item) for item in load_jsonl(path, Original)]

@@ -74,18 +74,22 @@ def configured_runs(study: Jam) -> Iterator[Run]:
 
 
 def _ablated(study: Jam, model: str) -> dict[str, str]:
-    """Return the wildcards of the run that gets neutral contexts: zero-shot or fine-tuned.
+    """Return the wildcards of the run whose variants get neutral contexts.
 
-    It is in the paper's language, or in the first language of an encoder that does not know it.
+    A language model runs zero-shot in the paper's language. An encoder is fine-tuned in the same
+    language, or in its own first language if it does not support the paper's.
     """
     entry = study.project.entry(model)
-    tagged = entry.kind == "encoder"
-    seeds = study.settings.fine_tuning.seeds if tagged else study.settings.seeds_of(model)
-    known = vars(entry)["languages"] if tagged else [ANALYZED]
+    if entry.kind == "encoder":
+        setting, seeds = FINE_TUNED, study.settings.fine_tuning.seeds
+        languages = vars(entry)["languages"]
+    else:
+        setting, seeds = "zero_shot", study.settings.seeds_of(model)
+        languages = [ANALYZED]
     return {
-        "language": ANALYZED if ANALYZED in known else known[0],
+        "language": ANALYZED if ANALYZED in languages else languages[0],
         "model": model,
-        "setting": FINE_TUNED if tagged else "zero_shot",
+        "setting": setting,
         "seed": str(seeds[0]),
     }
 
@@ -99,15 +103,18 @@ def _grid(study: Jam) -> Iterator[tuple[str, str, str, int]]:
             if one.language in settings.languages:
                 yield one.language, model, one.setting, one.seed
         if isinstance(entry, LLMEntry):
-            ways = [way for way in settings.settings_of(model) if is_asked(entry, way)]
+            languages = settings.languages
+            model_settings = [each for each in settings.settings_of(model) if is_asked(entry, each)]
             seeds = settings.seeds_of(model)
-            for language, way, seed in product(settings.languages, ways, seeds):
-                yield language, model, way, seed
         elif entry.kind == "encoder":
-            tagged = [name for name in settings.languages if name in vars(entry)["languages"]]
-            ways = [FINE_TUNED, *study.added_settings()]
-            for language, way, seed in product(tagged, ways, settings.fine_tuning.seeds):
-                yield language, model, way, seed
+            supported = vars(entry)["languages"]
+            languages = [name for name in settings.languages if name in supported]
+            model_settings = [FINE_TUNED, *study.added_settings()]
+            seeds = settings.fine_tuning.seeds
+        else:
+            continue
+        for language, setting, seed in product(languages, model_settings, seeds):
+            yield language, model, setting, seed
 
 
 # Why runs cannot be made -------------------------------------------------------------------------
@@ -115,13 +122,17 @@ def _grid(study: Jam) -> Iterator[tuple[str, str, str, int]]:
 
 def lacks(study: Jam, runs: Sequence[Run]) -> dict[str, str]:
     """Return why runs cannot be made, by metric file."""
-    why = {NEUTRAL: _lacks_of_ablation, "": _lacks_of_run}
     archived = {run.metrics for run in runs if run.archive}
-    reasons = {run.metrics: why[run.experiment](study, run.where, archived) for run in runs}
-    return {path: reason for path, reason in reasons.items() if reason}
+    reasons = {}
+    for run in runs:
+        lacks_of = _lacks_of_ablation if run.experiment == NEUTRAL else _lacks_of_run
+        if reason := lacks_of(study, run.where, archived):
+            reasons[run.metrics] = reason
+    return reasons
 
 
 def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: set[str]) -> str:
+    """Return why a run cannot be made; empty if it can. `archived` are runs of archives."""
     language, model, setting = where["language"], where["model"], where["setting"]
     if paths.METRICS.format(**where) in archived:
         return ""
@@ -138,15 +149,16 @@ def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: set[str]) -> s
 
 
 def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: set[str]) -> str:
-    """Return why the ablation is not possible: its run, texts or answers are missing."""
+    """Return why the ablation cannot be made: its run, texts or answers are missing."""
     project, model, writer = study.project, where["model"], study.settings.variants.model
     is_archived = paths.NEUTRAL_METRICS.format(**where) in archived
-    contexts = "" if is_archived else _lacks_contexts(study, where["language"])
-    if reason := _lacks_of_run(study, where, archived) or contexts:
+    if reason := _lacks_of_run(study, where, archived):
+        return reason
+    if not is_archived and (reason := _lacks_contexts(study, where["language"])):
         return reason
     if writer:
-        reason = project.unanswered(writer, tasks.neutral_variants(study, **where).recordings)
-        if reason:
+        recordings = tasks.neutral_variants(study, **where).recordings
+        if reason := project.unanswered(writer, recordings):
             return f"of {project.entry(writer).label}, which writes the texts, {reason}"
     if is_archived or project.entry(model).kind != "llm":
         return ""
@@ -154,17 +166,19 @@ def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: set[str])
 
 
 def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
-    """Return why a run is impossible, whatever answers are obtained; empty if it is possible.
+    """Return why a run would be impossible even with all answers; empty if it is possible.
 
     The released prompts require a model that supports an enforced response format, and some
     settings need neutral contexts, which a model writes or the sample contains.
     """
     settings, entry = study.settings, study.project.entry(model)
     if isinstance(entry, LLMEntry):
-        enforced = settings.form == "released" and setting not in settings.prompts
-        if reason := unsupported_reason(entry, SCHEMA_SETTING if enforced else setting):
+        is_enforced = settings.form == "released" and setting not in settings.prompts
+        if reason := unsupported_reason(entry, SCHEMA_SETTING if is_enforced else setting):
             return reason
-    return _lacks_contexts(study, language) if files.shows_neutral(study, setting) else ""
+    if files.shows_neutral(study, setting):
+        return _lacks_contexts(study, language)
+    return ""
 
 
 def _lacks_contexts(study: Jam, language: str) -> str:
@@ -180,12 +194,12 @@ def _lacks_contexts(study: Jam, language: str) -> str:
 
 def other_metrics(study: Jam, plan: Plan) -> dict[str, Conditions]:
     """Return the conditions of metric files that do not belong to one run, by path."""
-    languages, attention = study.settings.languages, study.settings.attention
-    data, baseline = data_conditions(study), baseline_conditions(study)
-    others = {paths.STATISTICS.format(language=language): data for language in languages}
-    others |= {path: baseline for language in languages for path in paths.baselines(language)}
-    others[paths.HUMANS] = data
-    if attention:
+    others = {paths.HUMANS: data_conditions(study)}
+    for language in study.settings.languages:
+        others[paths.STATISTICS.format(language=language)] = data_conditions(study)
+        for path in paths.baselines(language):
+            others[path] = baseline_conditions(study)
+    if attention := study.settings.attention:
         path = paths.ATTENTION.format(language=ANALYZED, model=attention)
         others[path] = attention_conditions(study, attention)
     return others
@@ -204,21 +218,17 @@ def data_conditions(study: Jam) -> Conditions:
 
 def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
     """Return the conditions of the neutral-context ablation."""
-    run, writer = _conditions(study, model, setting), study.settings.variants.model
-    written, reasons = {}, []
-    if writer:
+    run = _conditions(study, model, setting)
+    settings, reasons = dict(run.settings), list(run.deviations)
+    if writer := study.settings.variants.model:
         sent, _ = study.as_sent(writer, tasks.generation(study))
-        written = {"writer": writer, "generation": sent}
+        settings |= {"writer": writer, "generation": sent}
         reasons.append("neutral contexts by our prompt, the paper's is not printed")
         entry = study.project.language_model(writer)
         if entry.published_as != WRITER:
             reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
     return study.mark_data(
-        Conditions(
-            settings={**run.settings, **written},
-            weights=run.weights,
-            deviations=(*run.deviations, *reasons),
-        )
+        Conditions(settings=settings, weights=run.weights, deviations=tuple(reasons))
     )
 
 
@@ -239,52 +249,63 @@ def conditions(study: Jam, model: str, setting: str) -> Conditions:
 
 
 def _conditions(study: Jam, model: str, setting: str) -> Conditions:
+    """Return the conditions of a run, without those of the data."""
     settings = study.settings
     used = settings.model_dump(include={"scoring", "bootstrap_resamples"})
-    used |= {"setting": setting}
+    used["setting"] = setting
     if study.prediction_files(model):
         return study.external_conditions(**used)
-    used |= {"form": settings.form}
-    reasons = [*study.project.changed_entry(model)]
+    used["form"] = settings.form
+    reasons = list(study.project.changed_entry(model))
     if settings.scoring != "paper":
         reasons.append("scored as in the released analysis, unlike the paper's text")
-    tagged = setting in (FINE_TUNED, *ADDED)
-    if tagged:
-        tuning = settings.fine_tuning
-        used |= tuning.model_dump(exclude={"seeds"})
-        reasons += deviations(tuning)
-        reasons += RELEASED_DEVIATIONS if settings.form == "released" else ()
-        if setting in ADDED:
-            reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
+    is_trained = setting in (FINE_TUNED, *ADDED)
+    if is_trained:
+        used |= settings.fine_tuning.model_dump(exclude={"seeds"})
+        reasons += _training_deviations(study, setting)
     else:
         prompts = study.prompt_digests(*paths.prompt_files(study, setting).values())
-        used |= {"prompts": prompts}
         # The paper does not state whether reasoning models were sent the temperature.
         withheld = {"temperature"} if study.project.language_model(model).reasoning else set()
-        sent, changed = study.as_sent(
-            model, tasks.parameters(study, model, setting), withheld=withheld
-        )
-        used |= sent
-        if setting in settings.prompts:
-            reasons.append(OWN_PROMPT.format(setting))
-        elif settings.form == "released":
-            reasons += RELEASED_FORM
-            reasons += RELEASED_EXAMPLES if setting == FEW_SHOT else ()
-        else:
-            reasons += study.reworded(prompts)
+        parameters = tasks.parameters(study, model, setting)
+        sent, changed = study.as_sent(model, parameters, withheld=withheld)
+        used |= {"prompts": prompts, **sent}
+        reasons += _prompt_deviations(study, setting, prompts)
         reasons += changed
         if setting == FEW_SHOT and settings.form == "released":
             reasons.append(_STRICT_MAJORITY)
-    if tagged or setting == FEW_SHOT:
+    if is_trained or setting == FEW_SHOT:
         used["train_split"] = settings.train_split
         if settings.train_split != "train":
-            kind = "trained on" if tagged else "examples from"
-            reasons.append(f"{kind} ID10M's {settings.train_split} split, the paper's train")
+            use = "trained on" if is_trained else "examples from"
+            reasons.append(f"{use} ID10M's {settings.train_split} split, the paper's train")
     return Conditions(
         settings=used,
         weights=json.loads(study.project.entry(model).execution_spec()),
         deviations=tuple(reasons),
     )
+
+
+def _training_deviations(study: Jam, setting: str) -> list[str]:
+    """Return how the training of an encoder differs from the paper's."""
+    reasons = list(deviations(study.settings.fine_tuning))
+    if study.settings.form == "released":
+        reasons += RELEASED_DEVIATIONS
+    if setting in ADDED:
+        reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
+    return reasons
+
+
+def _prompt_deviations(study: Jam, setting: str, prompts: Mapping[str, str]) -> list[str]:
+    """Return how the prompt of a setting differs from the paper's; `prompts` are its digests."""
+    if setting in study.settings.prompts:
+        return [OWN_PROMPT.format(setting)]
+    if study.settings.form != "released":
+        return study.reworded(prompts)
+    reasons = list(RELEASED_FORM)
+    if setting == FEW_SHOT:
+        reasons += RELEASED_EXAMPLES
+    return reasons
 
 
 def conditions_by_pattern(study: Jam) -> dict[str, Callable[..., Conditions]]:
@@ -303,7 +324,7 @@ def conditions_by_pattern(study: Jam) -> dict[str, Callable[..., Conditions]]:
 def models(study: Jam) -> list[str]:
     """Return the evaluated and analyzed models, and the model that writes variants, if any."""
     settings = study.settings
-    names = [*settings.models]
+    names = list(settings.models)
     if settings.attention:
         names.append(settings.attention)
     if settings.variants.model and (files.written_languages(study) or settings.neutral):

@@ -1,7 +1,6 @@
 """Settings of ID10M-JAM: the section `jam` of config.yaml."""
 
 from collections.abc import Mapping
-from itertools import chain
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import PositiveInt, model_validator
@@ -102,7 +101,7 @@ ANALYZED = "english"
 
 
 class FewShotSettings(Settings):
-    """Size of the setting `few_shot_sc_cotbest`, as far as the sample needs other values."""
+    """Sizes of the setting `few_shot_sc_cotbest`, which the sample reduces."""
 
     examples: PositiveInt = Field(
         default=FewShot().examples,
@@ -226,13 +225,15 @@ class JamSettings(Settings):
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        own = self.by_model.values()
-        named = [*self.settings, *chain.from_iterable(each.settings or () for each in own)]
+        named = list(self.settings)
+        limited: list[str] = []
+        for own in self.by_model.values():
+            named += own.settings or []
+            limited += own.max_tokens
         reserved = [FINE_TUNED, *ADDED, BASELINE]
-        if odd := set(reserved).intersection(named):
-            raise ValueError(f"{min(odd)!r} is not a setting of language models")
-        limited = chain.from_iterable(each.max_tokens for each in own)
-        check_settings([*named, *limited], self.prompts, [*get_args(PromptSetting), *reserved])
+        if misused := set(reserved).intersection(named):
+            raise ValueError(f"{min(misused)!r} is not a setting of language models")
+        check_settings(named + limited, self.prompts, [*get_args(PromptSetting), *reserved])
         return self
 
     def settings_of(self, model: str) -> list[str]:

@@ -75,19 +75,21 @@ class JamStudy(Jam):
         return NOT_CONFIGURED if self.settings.models else "jam.models names no model"
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes on data that are not the paper's."""
+        """Return notes on data that differs from the paper's."""
         if self.project.is_sample:
             return (SAMPLE_NOTE,)
         notes = []
-        for decided, note in _NOT_OF_PAPER.items():
-            chosen = [
-                name for name in self.settings.languages if files.decided_by(self, name) == decided
+        for source, note in _NOT_OF_PAPER.items():
+            languages = [
+                name for name in self.settings.languages if files.decided_by(self, name) == source
             ]
-            notes += [note.format(_listed(chosen))] if chosen else []
+            if languages:
+                notes.append(note.format(_labels(languages)))
         # An inactive study may lack its writer model.
-        if (model := self.settings.variants.model) and files.written_languages(self):
+        written = files.written_languages(self)
+        if written and (model := self.settings.variants.model):
             writer = self.project.entry(model).label
-            notes.append(_WRITTEN.format(writer, _listed(files.written_languages(self))))
+            notes.append(_WRITTEN.format(writer, _labels(written)))
         return tuple(notes)
 
     def items(self) -> Items:
@@ -97,5 +99,5 @@ class JamStudy(Jam):
         return self.items_of(made, self.settings.models, behind)
 
 
-def _listed(languages: Iterable[str]) -> str:
+def _labels(languages: Iterable[str]) -> str:
     return ", ".join(get_language(name).label for name in languages)

@@ -44,14 +44,15 @@ def tagging_settings(study: Jam) -> str:
 def parameters(study: Jam, model: str, setting: str) -> Arranged | FewShot | ZeroShot:
     """Return the request parameters of a model in a setting."""
     settings = study.settings
-    found: Arranged | FewShot | ZeroShot = ZeroShot()
+    request: Arranged | FewShot | ZeroShot = ZeroShot()
     if own := settings.prompts.get(setting):
-        found = Arranged(**own.model_dump(exclude={"file"}))
+        request = Arranged(**own.model_dump(exclude={"file"}))
     elif setting == FEW_SHOT:
         votes: Votes = "first" if settings.form == "released" else "majority"
-        found = FewShot(**settings.few_shot.model_dump(), votes=votes)
-    limit = settings.by_model.get(model, OfModel()).max_tokens.get(setting)
-    return found.model_copy(update={"max_tokens": limit}) if limit else found
+        request = FewShot(**settings.few_shot.model_dump(), votes=votes)
+    if limit := settings.by_model.get(model, OfModel()).max_tokens.get(setting):
+        request = request.model_copy(update={"max_tokens": limit})
+    return request
 
 
 def identification(study: Jam, **run: str) -> Identification:
@@ -90,8 +91,8 @@ def _identification(
 
 def recordings(study: Jam, folder: str) -> str:
     """Return the path pattern of the recordings of runs."""
-    # Use one file per run: if a provider accepts no seed, runs with different seeds ask the
-    # same questions but must not share answers.
+    # One file per run: without a seed in the request, runs with different seeds ask the same
+    # questions, but must not share their answers.
     return study.project.recordings(folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl")
 
 
@@ -106,7 +107,8 @@ def generation(study: Jam) -> GenerationSettings:
 
 
 def _writer(study: Jam) -> str:
-    assert study.settings.variants.model  # required by every task that calls this
+    """Return the model that writes variants, which all callers require."""
+    assert study.settings.variants.model
     return study.settings.variants.model
 
 
@@ -172,41 +174,46 @@ def weights_spec(study: Jam, model: str) -> str:
 
 def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
     """Return the specifications of the tasks that write variants or identify idioms."""
-    writes = files.written_languages(study)
-    shown = any(
-        files.shows_neutral(study, name)
-        for name in (*study.settings.prompts, *study.added_settings())
-    )
     writer = study.settings.variants.model
-    contexts = study.settings.languages if shown and writer else []
-    answered = [*(["sentences"] if writes else []), *(["neutral"] if contexts else [])]
+    written_languages = files.written_languages(study)
+    settings = list(study.settings.prompts) + study.added_settings()
+    shows_neutral = any(files.shows_neutral(study, name) for name in settings)
+    neutral_languages = study.settings.languages if shows_neutral and writer else []
+    # The questions of these tasks are unknown until a model has written their input.
+    before_prompting, before_neutral_variants, before_contexts = [], ["metrics"], []
+    if written_languages:
+        before_prompting.append("sentences")
+        before_neutral_variants.append("dataset")
+        before_contexts.append("dataset")
+    if neutral_languages:
+        before_prompting.append("neutral")
     return [
         LLMTaskSpec(
             name="jam_generate_variants",
             task=HardVariants,
             make=partial(hard_variants, study),
-            runs=[{"language": language} for language in writes],
+            runs=[{"language": language} for language in written_languages],
         ),
         LLMTaskSpec(
             name="prompt_idioms",
             task=Identification,
             make=partial(identification, study),
             runs=[run.where for run in study.plan.asked(experiment="")],
-            after_answers=answered,
+            after_answers=before_prompting,
         ),
         LLMTaskSpec(
             name="jam_neutral_variants",
             task=NeutralVariants,
             make=partial(neutral_variants, study),
             runs=[run.where for run in study.plan.select(experiment=NEUTRAL)] if writer else [],
-            after_answers=("metrics", "dataset") if writes else ("metrics",),
+            after_answers=before_neutral_variants,
         ),
         LLMTaskSpec(
             name="jam_neutral_contexts",
             task=NeutralContexts,
             make=partial(neutral_contexts, study),
-            runs=[{"language": language} for language in contexts],
-            after_answers=("dataset",) if writes else (),
+            runs=[{"language": language} for language in neutral_languages],
+            after_answers=before_contexts,
         ),
         LLMTaskSpec(
             name="prompt_neutral",

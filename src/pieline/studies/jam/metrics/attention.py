@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ class CausalModel:
 
 
 def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = None) -> CausalModel:
-    """Load a model for `attention_to_words`, from the folder `weights` if given.
+    """Load a model for `attention_to_words`, from the folder `weights` if it is given.
 
     Raises:
         UserError: The checkpoint is incomplete; the hint states how to fix it.
@@ -89,28 +89,39 @@ def attention_to_words(
         ValueError: No subtoken belongs to the attending words.
     """
     encoding = causal.tokenizer("".join(tokens), return_offsets_mapping=True, return_tensors="pt")
-    ends = np.cumsum([len(token) for token in tokens])
-    # A subtoken may begin with the space before its word, so its last character determines the
-    # word.
-    words = [
-        int(np.searchsorted(ends, end - 1, side="right")) if end > start else None
-        for start, end in encoding.pop("offset_mapping")[0].tolist()
-    ]
+    words = _words_of_subtokens(encoding.pop("offset_mapping")[0].tolist(), tokens)
     rows = [place for place, word in enumerate(words) if word in queries]
     if not rows:
         raise ValueError("no sub-token belongs to the attending words")
+    inputs = {name: value.to(causal.model.device) for name, value in encoding.items()}
     with torch.inference_mode():
-        output = causal.model(
-            **{name: value.to(causal.model.device) for name, value in encoding.items()},
-            output_attentions=True,
-        )
+        output = causal.model(**inputs, output_attentions=True)
     layers = torch.stack([layer[0] for layer in output.attentions]).double().cpu().numpy()
-    attended = layers[:, :, rows, :].mean(axis=2)
-    result = np.zeros((*attended.shape[:2], len(tokens)))
+    to_subtokens = layers[:, :, rows, :].mean(axis=2)
+    number_of_layers, heads, _ = to_subtokens.shape
+    to_words = np.zeros((number_of_layers, heads, len(tokens)))
     for place, word in enumerate(words):
         if word is not None:
-            result[:, :, word] += attended[:, :, place]
-    return result
+            to_words[:, :, word] += to_subtokens[:, :, place]
+    return to_words
+
+
+def _words_of_subtokens(
+    offsets: Sequence[tuple[int, int]], tokens: Sequence[str]
+) -> list[int | None]:
+    """Return the index of each subtoken's word; None for special tokens.
+
+    `offsets` are the first character and the end of each subtoken in the sentence.
+    """
+    word_ends = np.cumsum([len(token) for token in tokens])
+    words: list[int | None] = []
+    for start, end in offsets:
+        if end > start:
+            # A subtoken may begin with the space before its word, so its last character counts.
+            words.append(int(np.searchsorted(word_ends, end - 1, side="right")))
+        else:
+            words.append(None)
+    return words
 
 
 def cue_shares(
@@ -122,9 +133,8 @@ def cue_shares(
     """Return the share of the PIE's attention to its context that falls on cue words.
 
     The context consists of all words before the end of the PIE, except the PIE itself and the first
-    word, which attracts attention in causal models regardless of its meaning.
-
-    The share is 0 if there is no attention to the context.
+    word, which attracts attention in causal models regardless of its meaning. The share is 0 if
+    there is no attention to the context.
 
     Args:
         attention: Attention from the PIE, shape (layers, heads, words).
@@ -135,8 +145,9 @@ def cue_shares(
         Array of shape (layers, heads).
     """
     context = [place for place in range(1, max(pie)) if place not in pie]
+    cues_in_context = [place for place in context if place in cues]
     total = attention[:, :, context].sum(axis=2)
-    on_cues = attention[:, :, [place for place in context if place in cues]].sum(axis=2)
+    on_cues = attention[:, :, cues_in_context].sum(axis=2)
     shares: npt.NDArray[np.float64] = np.zeros_like(total)
     np.divide(on_cues, total, out=shares, where=total > 0)
     return shares
@@ -170,7 +181,7 @@ def attended_variant(
 ) -> AttendedVariant | None:
     """Return the attention from a variant's PIE.
 
-    Returns None if the PIE is not found, or if there is no cue word other than the first word.
+    Returns None if the PIE is not found, or if no word but the first is a cue word.
     """
     pie, cues = pie_places(variant), cue_places(original, variant)
     if not pie or not set(cues) - {0}:
@@ -189,37 +200,45 @@ def attended_variant(
     )
 
 
-def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[tuple[str, str, str]]:
+class CandidatePair(NamedTuple):
+    """Ids of an original, of its variant MIS (misleading) and of its variant COR (resolved)."""
+
+    original: str
+    misleading: str
+    resolved: str
+
+
+def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[CandidatePair]:
     """Select originals with a variant that misled a run (MIS) and one that all runs resolved (COR).
 
     A variant misleads a run that is right about the original but wrong about the variant; a run
     resolves a variant if it is right about the variant. Runs that are wrong about all originals are
     ignored, because nothing can mislead them and they resolve almost nothing. MIS is the variant of
-    an original that misled the most runs; pairs are sorted by this number in descending order.
-
-    Returns:
-        Ids of the original, MIS and COR of each pair.
+    an original that misled the most runs; pairs are sorted by this number in descending order, then
+    by original id.
     """
     cases: dict[str, list[JudgedOriginal]] = defaultdict(list)
     for run in runs:
         if any(case.correct for case in run):
             for case in run:
                 cases[case.id].append(case)
-    candidates = []
+    pairs = []
+    most_misled = {}
     for name, judged in cases.items():
         variants = sorted(judged[0].variants)
         misled = {one: sum(case.flipped[one] for case in judged) for one in variants}
         resolved = [one for one in variants if all(case.variants[one] for case in judged)]
         if resolved and any(misled.values()):
             worst = max(variants, key=lambda one: misled[one])
-            candidates.append((-misled[worst], name, worst, resolved[0]))
-    return [(name, worst, best) for _, name, worst, best in sorted(candidates)]
+            pairs.append(CandidatePair(name, worst, resolved[0]))
+            most_misled[name] = misled[worst]
+    return sorted(pairs, key=lambda pair: (-most_misled[pair.original], pair.original))
 
 
 def analyze(
     causal: CausalModel,
     sentences: Mapping[str, JamSentence],
-    candidates: Sequence[tuple[str, str, str]],
+    candidates: Sequence[CandidatePair],
     *,
     limit: int = PAIRS,
 ) -> list[AttentionPair]:
@@ -230,20 +249,20 @@ def analyze(
     Args:
         causal: Model to analyze.
         sentences: Originals and variants by id.
-        candidates: Ids of the original, MIS and COR of each pair, in order of preference.
+        candidates: Pairs in order of preference.
         limit: Maximum number of pairs in the result.
     """
     pairs: list[AttentionPair] = []
-    for name, worst, best in candidates:
+    for candidate in candidates:
         if len(pairs) == limit:
             break
-        original = sentences[name]
-        misleading = attended_variant(causal, original, sentences[worst])
-        resolved = attended_variant(causal, original, sentences[best])
+        original = sentences[candidate.original]
+        misleading = attended_variant(causal, original, sentences[candidate.misleading])
+        resolved = attended_variant(causal, original, sentences[candidate.resolved])
         if misleading and resolved:
             pairs.append(
                 AttentionPair(
-                    original_id=name,
+                    original_id=original.id,
                     pie=original.pies[0],
                     is_figurative=original.is_figurative,
                     misleading=misleading,

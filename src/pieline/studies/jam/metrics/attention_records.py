@@ -74,6 +74,7 @@ class AttentionMetrics(Measured):
 
 
 def _share(name: str) -> Measure[AttentionMetrics]:
+    """Return the measure of a field of type `MeanShare`."""
     part = attrgetter(name)
     return share(
         f"attention_{name}", lambda item: part(item).mean, lambda item: part(item).interval

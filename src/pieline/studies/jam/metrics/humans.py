@@ -3,7 +3,7 @@
 import filecmp
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from operator import attrgetter
 from pathlib import Path
@@ -121,16 +121,17 @@ HUMANS: dict[str, list[Measure[HumanMetrics]]] = {
     "agreement": [share("human_agreement", attrgetter("agreement"), decimals=1)],
     "Cohen's kappa": [Measure("human_kappa", attrgetter("kappa"))],
 }
-"""Measures of section 5.1, by what they are of."""
+"""Measures of section 5.1: of the sample, of each annotator, and of their agreement."""
 
 
 def sample_variants(sentences: Iterable[JamSentence], seed: int = 42) -> list[JamSentence]:
     """Choose a random variant of each original, independently of the other originals."""
-    return [
-        random.Random(f"human baseline {seed}:{name}").choice(variants)  # noqa: S311 - not for secrets
-        for name, (_, *variants) in by_original(sentences).items()
-        if variants
-    ]
+    chosen = []
+    for name, group in by_original(sentences).items():
+        if variants := group[1:]:
+            chooser = random.Random(f"human baseline {seed}:{name}")  # noqa: S311 - not for secrets
+            chosen.append(chooser.choice(variants))
+    return chosen
 
 
 def write_form(
@@ -170,34 +171,19 @@ def read_labels(*paths: str | Path) -> list[LabeledVariant]:
     """
     if len(paths) == 1 and Path(paths[0]).suffix != ".json":
         return _read_both(paths[0])
-    people: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
-    for path in paths:
-        rows = reviewed_rows(path, ("variant_id", "sentence"), {"label": "label"}, hint=_FORM)
-        for where, annotator, fields in rows:
-            if not fields["label"]:
-                continue
-            person = f"{path} {annotator}".strip()
-            label = validated(_OneLabel, fields, where=where, hint=_LABELS)
-            if label.variant_id in people[person]:
-                problem = f"{person} labels {label.variant_id!r} twice"
-                raise UserError(problem, where=where, hint="keep one label")
-            people[person][label.variant_id] = label
-    names = ", ".join(map(str, paths))
+    people = _labels_by_person(paths)
     if len(people) != 2:
         problem = f"labels by {pluralize(len(people), 'annotator')} instead of 2"
+        names = ", ".join(map(str, paths))
         raise UserError(problem, where=names, hint="name the files filled in by two people")
     for one, other in combinations(paths, 2):
         if filecmp.cmp(one, other, shallow=False):
             hint = f"name one file per person, or combine them with the columns {','.join(COLUMNS)}"
             raise UserError(f"the file is a copy of {one}", where=other, hint=hint)
-    (first, first_labels), (second, second_labels) = people.items()
-    for labels, others, name in (
-        (first_labels, second_labels, second),
-        (second_labels, first_labels, first),
-    ):
-        if missing := sorted(labels.keys() - others.keys()):
-            problem = f"no label for {missing[0]!r}, which the other person labeled"
-            raise UserError(problem, where=name, hint="have both label the same variants")
+    first, second = people
+    _check_labels_of_other(people[first], people[second], person=second)
+    _check_labels_of_other(people[second], people[first], person=first)
+    first_labels, second_labels = people[first], people[second]
     return [
         LabeledVariant(
             variant_id=name,
@@ -218,7 +204,34 @@ class _OneLabel(Frozen):
     label: Label
 
 
+def _labels_by_person(paths: Sequence[str | Path]) -> dict[str, dict[str, _OneLabel]]:
+    """Read the labels in forms or exports, by annotator and variant id."""
+    people: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
+    for path in paths:
+        rows = reviewed_rows(path, ("variant_id", "sentence"), {"label": "label"}, hint=_FORM)
+        for where, annotator, fields in rows:
+            if not fields["label"]:
+                continue
+            person = f"{path} {annotator}".strip()
+            label = validated(_OneLabel, fields, where=where, hint=_LABELS)
+            if label.variant_id in people[person]:
+                problem = f"{person} labels {label.variant_id!r} twice"
+                raise UserError(problem, where=where, hint="keep one label")
+            people[person][label.variant_id] = label
+    return people
+
+
+def _check_labels_of_other(
+    needed: Collection[str], labels: Collection[str], *, person: str
+) -> None:
+    """Raise a `UserError` if a person's labels lack a variant that the other person labeled."""
+    if missing := sorted(set(needed) - set(labels)):
+        problem = f"no label for {missing[0]!r}, which the other person labeled"
+        raise UserError(problem, where=person, hint="have both label the same variants")
+
+
 def _read_both(path: str | Path) -> list[LabeledVariant]:
+    """Read a CSV with the labels of both annotators."""
     hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
     header = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
     rows: list[LabeledVariant] = []
@@ -259,19 +272,7 @@ def human_metrics(
             to a different text.
     """
     variants = {item.id: item for item in sentences if not item.is_original}
-    if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
-        hint = "label variants of this dataset"
-        raise UserError(f"unknown variant {unknown[0]!r}", where=where, hint=hint)
-    for item in labels:
-        ours = nfc(variants[item.variant_id].sentence.strip())
-        if any(nfc(text.strip()) != ours for text in item.shown):
-            problem = f"{item.variant_id!r} was labeled with a different text"
-            raise UserError(problem, where=where, hint="label the form written for this dataset")
-    originals = Counter(variants[label.variant_id].original_id for label in labels)
-    name, number = originals.most_common(1)[0]
-    if number > 1:
-        hint = "label only one variant per original"
-        raise UserError(f"{number} variants of {name!r}", where=where, hint=hint)
+    _check_labels(labels, variants, where=where)
     first, second = [item.first for item in labels], [item.second for item in labels]
     figurative = sum(variants[item.variant_id].is_figurative for item in labels)
     return HumanMetrics(
@@ -291,21 +292,38 @@ def human_metrics(
     )
 
 
+def _check_labels(
+    labels: Sequence[LabeledVariant], variants: Mapping[str, JamSentence], *, where: str | Path
+) -> None:
+    """Raise a `UserError` unless the labels are about these variants, one per original."""
+    if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
+        hint = "label variants of this dataset"
+        raise UserError(f"unknown variant {unknown[0]!r}", where=where, hint=hint)
+    for item in labels:
+        ours = nfc(variants[item.variant_id].sentence.strip())
+        if any(nfc(text.strip()) != ours for text in item.shown):
+            problem = f"{item.variant_id!r} was labeled with a different text"
+            raise UserError(problem, where=where, hint="label the form written for this dataset")
+    originals = Counter(variants[label.variant_id].original_id for label in labels)
+    name, number = originals.most_common(1)[0]
+    if number > 1:
+        hint = "label only one variant per original"
+        raise UserError(f"{number} variants of {name!r}", where=where, hint=hint)
+
+
 def _scores(
     labels: Sequence[LabeledVariant], answers: Sequence[Label], variants: Mapping[str, JamSentence]
 ) -> AnnotatorScores:
-    gold = [
-        "figurative" if variants[item.variant_id].is_figurative else "literal" for item in labels
-    ]
-    right = [one == other for one, other in zip(answers, gold, strict=True)]
-
-    def share(usage: str) -> float | None:
-        chosen = [value for value, kind in zip(right, gold, strict=True) if kind == usage]
-        return sum(chosen) / len(chosen) if chosen else None
-
+    """Score one annotator's answers, which have the order of `labels`."""
+    figurative, literal = [], []
+    for item, answer in zip(labels, answers, strict=True):
+        if variants[item.variant_id].is_figurative:
+            figurative.append(answer == "figurative")
+        else:
+            literal.append(answer == "literal")
     return AnnotatorScores(
-        accuracy=sum(right) / len(right),
-        accuracy_figurative=share("figurative"),
-        accuracy_literal=share("literal"),
+        accuracy=(sum(figurative) + sum(literal)) / len(answers),
+        accuracy_figurative=sum(figurative) / len(figurative) if figurative else None,
+        accuracy_literal=sum(literal) / len(literal) if literal else None,
         ambiguous=sum(label == "ambiguous" for label in answers) / len(answers),
     )

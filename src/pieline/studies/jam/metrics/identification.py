@@ -6,7 +6,7 @@ from typing import Literal
 
 from pieline.languages.matching import matches_pie
 from pieline.languages.spelling import normalize
-from pieline.studies.jam.bio import OUTSIDE, Span, Tag, spans_of, tags_of
+from pieline.studies.jam.bio import Span, Tag, tags_of
 from pieline.studies.jam.records import TaggedRecord
 
 Scoring = Literal["paper", "released"]
@@ -23,8 +23,8 @@ def is_correct(
 
     `released` (the analysis published with ID10M-JAM): A prediction for a literal sentence is right
     if it names no idiom. A prediction for a figurative sentence is right if a named idiom contains,
-    or is contained in, one of the sentence's `true_idioms`, both lowercased and stripped, so even
-    "" and "a" can be right. Unreadable predictions count as naming no idiom.
+    or is contained in, one of the sentence's `true_idioms`. Both texts are lowercased and stripped,
+    so even "" and "a" can be right. Unreadable predictions count as naming no idiom.
 
     Args:
         idioms: Idioms named by the prediction; None if it was unreadable.
@@ -61,23 +61,38 @@ def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
         tokens: Tokens of the sentence.
         idioms: Idioms as named by a language model.
     """
-    pieces = [normalize(token).replace(" ", "") for token in tokens]
-    starts, position = {}, 0
-    for number, piece in enumerate(pieces):
-        if piece:
-            starts[position] = number
-            position += len(piece)
-    text = "".join(pieces)
-    ends = {start + len(pieces[number]): number + 1 for start, number in starts.items()}
-    tags: list[Tag] = [OUTSIDE] * len(tokens)
+    pieces = [_letters(token) for token in tokens]
+    spans: list[Span] = []
     for idiom in idioms:
-        target = normalize(idiom).replace(" ", "")
-        place = text.find(target) if target else -1
-        while place >= 0 and not (place in starts and place + len(target) in ends):
-            place = text.find(target, place + 1)
-        if place < 0:
+        span = _first_occurrence(_letters(idiom), pieces)
+        if span and not any(_overlap(span, other) for other in spans):
+            spans.append(span)
+    return tags_of(spans, len(tokens))
+
+
+def _first_occurrence(target: str, pieces: Sequence[str]) -> Span | None:
+    """Return the span of the first pieces that together spell the target; None if there are none.
+
+    Empty pieces (punctuation) may be inside the span, but it neither begins nor ends with them.
+    """
+    if not target:
+        return None
+    for start, first in enumerate(pieces):
+        if not first:
             continue
-        span = Span(starts[place], ends[place + len(target)])
-        if all(tag == OUTSIDE for tag in tags[span.start : span.end]):
-            tags = tags_of([*spans_of(tags), span], len(tokens))
-    return tags
+        spelled = ""
+        for end, piece in enumerate(pieces[start:], start=start + 1):
+            spelled += piece
+            if spelled == target:
+                return Span(start, end)
+            if not target.startswith(spelled):
+                break
+    return None
+
+
+def _letters(text: str) -> str:
+    return normalize(text).replace(" ", "")
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end

@@ -1,7 +1,8 @@
 """Compute the metric file of one ID10M-JAM run: one model, setting and seed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -90,32 +91,38 @@ def _drift(usage: str, ending: str = "") -> tuple[Measure[JamMetrics], ...]:
     )
 
 
-def _confusion(name: str) -> Measure[JamMetrics]:
-    def value(item: JamMetrics) -> int:
-        # The paper counts variants for encoders and originals for language models.
-        tagged = item.setting in (FINE_TUNED, *ADDED)
-        return int(getattr(item.confusion_of_variants if tagged else item.confusion, name))
+def _confusion_class(name: str, item: JamMetrics) -> int:
+    """Return AC, NC or MX as in Table 6."""
+    # The paper counts variants for encoders and originals for language models.
+    is_encoder = item.setting in (FINE_TUNED, *ADDED)
+    confusion = item.confusion_of_variants if is_encoder else item.confusion
+    return int(getattr(confusion, name))
 
-    return Measure(name, value)
 
-
-def _right(ending: str, *figurative: bool) -> tuple[Measure[JamMetrics], ...]:
-    """Return the share and the number of correctly judged originals."""
-
-    def judged(item: JamMetrics) -> list[JudgedOriginal]:
-        return [case for case in item.judged if case.is_figurative in figurative]
-
+def _right(
+    ending: str, originals: Callable[[JamMetrics], list[JudgedOriginal]]
+) -> tuple[Measure[JamMetrics], ...]:
+    """Return the share and the number of correctly judged originals, among the given ones."""
     return (
         share(
             f"accuracy{ending}",
-            lambda item: accuracy(judged(item)),
+            lambda item: accuracy(originals(item)),
             unknown="there is no such original",
         ),
-        Measure(f"right{ending}", lambda item: sum(case.correct for case in judged(item))),
+        Measure(f"right{ending}", lambda item: sum(case.correct for case in originals(item))),
     )
 
 
+def _literal_originals(item: JamMetrics) -> list[JudgedOriginal]:
+    return [case for case in item.judged if not case.is_figurative]
+
+
+def _idiomatic_originals(item: JamMetrics) -> list[JudgedOriginal]:
+    return [case for case in item.judged if case.is_figurative]
+
+
 def _f1(of: str, sentences: str) -> Measure[JamMetrics]:
+    """Return F1 of predicted tags: `of` is span or token, `sentences` originals or variants."""
     scores = attrgetter(f"tagging_of_{sentences}")
     return share(
         f"{of}_f1_{sentences}",
@@ -136,12 +143,14 @@ UNREADABLE = Measure[JamMetrics](
 SUCCESS, FLIPPED, DRIFT = _drift("overall")
 LITERAL, IDIOMATIC = _drift("literal", "_literal"), _drift("idiomatic", "_idiomatic")
 """S, F and ND by usage."""
-CONFUSION = tuple(map(_confusion, Confusion.model_fields))
+CONFUSION: tuple[Measure[JamMetrics], ...] = tuple(
+    Measure(name, partial(_confusion_class, name)) for name in Confusion.model_fields
+)
 """AC, NC and MX."""
 ORIGINALS = (
-    *_right("", False, True),
-    *_right("_literal", False),
-    *_right("_idiomatic", True),
+    *_right("", attrgetter("judged")),
+    *_right("_literal", _literal_originals),
+    *_right("_idiomatic", _idiomatic_originals),
 )
 """Correctly judged originals, by usage."""
 TAGS = tuple(_f1(of, texts) for texts in ("originals", "variants") for of in ("span", "token"))
@@ -182,19 +191,20 @@ def judge(
 
     Variants whose original is missing are excluded.
     """
-
-    def right(sentence: JamSentence) -> bool:
-        return is_correct(predictions[sentence.id].idioms, sentence, scoring=scoring)
-
+    correct = {
+        item.id: is_correct(predictions[item.id].idioms, item, scoring=scoring)
+        for item in sentences
+    }
     judged = []
-    for name, (first, *variants) in sorted(by_original(sentences).items()):
-        if first.is_original:
+    for name, group in sorted(by_original(sentences).items()):
+        original, variants = group[0], group[1:]
+        if original.is_original:
             judged.append(
                 JudgedOriginal(
                     id=name,
-                    is_figurative=first.is_figurative,
-                    correct=right(first),
-                    variants={item.id: right(item) for item in variants},
+                    is_figurative=original.is_figurative,
+                    correct=correct[original.id],
+                    variants={item.id: correct[item.id] for item in variants},
                 )
             )
     return judged
@@ -221,16 +231,9 @@ def jam_metrics(
     if strict_majority:
         voted = {name: by_strict_majority(item) for name, item in predictions.items()}
         classified = judge(sentences, voted, scoring=scoring)
-
-    def drift_of(cases: Sequence[JudgedOriginal]) -> Drift:
-        return drift(cases, drift_interval(cases, resamples=resamples, seed=0))
-
-    def tags(items: Sequence[JamSentence]) -> TaggingScores:
-        return tagging_scores(
-            [item.tags for item in items],
-            [predicted_tags(item, predictions[item.id]) for item in items],
-        )
-
+    literal = [case for case in judged if not case.is_figurative]
+    idiomatic = [case for case in judged if case.is_figurative]
+    originals = [item for item in sentences if item.is_original]
     variants = [item for item in sentences if not item.is_original]
     return JamMetrics(
         language=sentences[0].language,
@@ -240,34 +243,46 @@ def jam_metrics(
         scoring=scoring,
         accuracy=accuracy(judged),
         accuracy_interval=accuracy_interval(judged, resamples=resamples, seed=0),
-        overall=drift_of(judged),
-        literal=drift_of([case for case in judged if not case.is_figurative]),
-        idiomatic=drift_of([case for case in judged if case.is_figurative]),
+        overall=_drift_with_interval(judged, resamples),
+        literal=_drift_with_interval(literal, resamples),
+        idiomatic=_drift_with_interval(idiomatic, resamples),
         confusion=confusion_as_printed(classified),
         confusion_of_correct=confusion_of_correct(classified),
         confusion_of_variants=confusion_of_variants(classified),
-        tagging_of_originals=tags([item for item in sentences if item.is_original]),
-        tagging_of_variants=tags(variants) if variants else None,
+        tagging_of_originals=_tagging(originals, predictions),
+        tagging_of_variants=_tagging(variants, predictions) if variants else None,
         outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
         judged=judged,
         **evidence.of_measured,
     )
 
 
+def _drift_with_interval(judged: Sequence[JudgedOriginal], resamples: int) -> Drift:
+    return drift(judged, drift_interval(judged, resamples=resamples, seed=0))
+
+
+def _tagging(
+    sentences: Sequence[JamSentence], predictions: Mapping[str, IdiomPrediction]
+) -> TaggingScores:
+    gold = [item.tags for item in sentences]
+    predicted = [predicted_tags(item, predictions[item.id]) for item in sentences]
+    return tagging_scores(gold, predicted)
+
+
 def by_strict_majority(prediction: IdiomPrediction) -> IdiomPrediction:
     """Return the prediction that follows from a strict majority of all its answers.
 
-    As in the released analysis for Table 6, an idiom must be named more often than half the number
-    of answers, of which the unreadable ones name none. An answer that repeats an idiom counts that
-    often. Idioms are compared in lowercase, without surrounding space. A prediction without
+    As in the released analysis for Table 6, the number of times that an idiom is named must exceed
+    half the number of answers. Repetitions in one answer count, and unreadable answers name no
+    idiom. Idioms are compared in lowercase, without surrounding space. A prediction without
     readable answers is unchanged.
     """
     if not any(sample.idioms is not None for sample in prediction.samples):
         return prediction
     texts = chain.from_iterable(sample.idioms or () for sample in prediction.samples)
     votes = Counter(text.lower().strip() for text in texts)
-    most = len(prediction.samples)
-    named = tuple(sorted(text for text, number in votes.items() if 2 * number > most))
+    answers = len(prediction.samples)
+    named = tuple(sorted(text for text, number in votes.items() if 2 * number > answers))
     return prediction.model_copy(update={"outcome": "ok", "idioms": named})
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -64,7 +65,7 @@ class JamStatistics(MetricRecord):
 
     @property
     def literal_share(self) -> float | None:
-        """Share of literal originals in percent, in the dataset or, without one, in the release."""
+        """Percentage of literal originals: of the dataset, or of the release without a dataset."""
         if self.dataset_originals and self.dataset_literal is not None:
             return 100 * self.dataset_literal / self.dataset_originals
         return 100 * self.literal / self.originals if self.originals_are_released else None
@@ -77,14 +78,14 @@ def _count(
 
 
 def _sentences(name: str, of_originals: str, of_dataset: str) -> Measure[JamStatistics]:
-    """Return a count of items of the dataset; without a dataset, of released originals."""
+    """Return the measure of a field of the dataset, or of released originals without a dataset."""
+    return _count(name, partial(_count_of_dataset, of_originals, of_dataset))
 
-    def value(item: JamStatistics) -> int | None:
-        originals = item.originals_are_released and item.dataset_originals is None
-        count: int | None = getattr(item, of_originals if originals else of_dataset)
-        return count
 
-    return _count(name, value)
+def _count_of_dataset(of_originals: str, of_dataset: str, item: JamStatistics) -> int | None:
+    has_only_originals = item.originals_are_released and item.dataset_originals is None
+    count: int | None = getattr(item, of_originals if has_only_originals else of_dataset)
+    return count
 
 
 def _literal_share_of_test_split(item: JamStatistics) -> float:

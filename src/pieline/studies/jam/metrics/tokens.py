@@ -1,6 +1,7 @@
 """Compute F1 of BIO tags by complete idiom and by token (ID10M-JAM, section 4.1)."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -36,17 +37,17 @@ class SpanScores(Frozen):
 
 def span_scores(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -> SpanScores:
     """Score predicted idioms against gold idioms, over all sentences."""
-    wanted, found = _idioms(gold), _idioms(predicted)
-    matches = len(wanted & found)
+    gold_idioms, predicted_idioms = _idioms(gold), _idioms(predicted)
+    matches = len(gold_idioms & predicted_idioms)
     if not matches:
         return SpanScores(precision=0, recall=0, f1=0)
-    precision, recall = matches / len(found), matches / len(wanted)
+    precision, recall = matches / len(predicted_idioms), matches / len(gold_idioms)
     f1 = 2 * precision * recall / (precision + recall)
     return SpanScores(precision=precision, recall=recall, f1=f1)
 
 
 def _idioms(tags: Sequence[Sequence[Tag]]) -> set[tuple[int, Span]]:
-    """Return the idioms' spans, with the number of the sentence."""
+    """Return the span of each idiom, with the number of its sentence."""
     return {
         (number, span)
         for number, sentence in enumerate(tags)
@@ -59,12 +60,13 @@ def tagging_scores(
 ) -> TaggingScores:
     """Score predicted tags against gold tags."""
     idioms = span_scores(gold, predicted)
-    gold_ids, predicted_ids = (
-        np.array([TAG_IDS[tag] for tags in each for tag in tags]) for each in (gold, predicted)
-    )
+    gold_ids, predicted_ids = _tag_ids(gold), _tag_ids(predicted)
     outside = TAG_IDS[OUTSIDE]
     precision, recall, f1 = _token_scores(gold_ids != outside, predicted_ids != outside)
-    of_tags = [_token_scores(gold_ids == tag, predicted_ids == tag)[2] for tag in TAG_IDS.values()]
+    f1_by_tag = []
+    for tag_id in TAG_IDS.values():
+        _, _, f1_of_tag = _token_scores(gold_ids == tag_id, predicted_ids == tag_id)
+        f1_by_tag.append(f1_of_tag)
     return TaggingScores(
         sentences=len(gold),
         span_precision=idioms.precision,
@@ -73,19 +75,24 @@ def tagging_scores(
         token_precision=precision,
         token_recall=recall,
         token_f1=f1,
-        macro_f1=float(np.mean(of_tags)),
+        macro_f1=float(np.mean(f1_by_tag)),
     )
 
 
+def _tag_ids(tags: Sequence[Sequence[Tag]]) -> npt.NDArray[np.int64]:
+    return np.array([TAG_IDS[tag] for tag in chain.from_iterable(tags)])
+
+
 def _token_scores(
-    wanted: npt.NDArray[np.bool_], found: npt.NDArray[np.bool_]
+    gold: npt.NDArray[np.bool_], predicted: npt.NDArray[np.bool_]
 ) -> tuple[float, float, float]:
     """Return precision, recall and F1 of one class as fractions; undefined scores are 0.
 
-    As in scikit-learn, which takes a second to import.
+    The results equal those of scikit-learn, which takes a second to import.
     """
-    both, of_wanted, of_found = (int(np.sum(each)) for each in (wanted & found, wanted, found))
-    precision = both / of_found if of_found else 0.0
-    recall = both / of_wanted if of_wanted else 0.0
-    f1 = 2 * both / (of_wanted + of_found) if of_wanted + of_found else 0.0
+    matches = int(np.sum(gold & predicted))
+    in_gold, in_predicted = int(np.sum(gold)), int(np.sum(predicted))
+    precision = matches / in_predicted if in_predicted else 0.0
+    recall = matches / in_gold if in_gold else 0.0
+    f1 = 2 * matches / (in_gold + in_predicted) if in_gold + in_predicted else 0.0
     return precision, recall, f1

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -16,7 +17,7 @@ from pieline.languages.matching import occurs_in
 from pieline.languages.spelling import normalize
 from pieline.llm.parsing import json_at
 from pieline.models.predictions import check_named_idioms
-from pieline.studies.jam.bio import Tag, span_text, spans_of
+from pieline.studies.jam.bio import OUTSIDE, Tag, span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
@@ -24,30 +25,27 @@ _BRACKETED = re.compile(r"\s*(?:\[.*\]|\{.*\}|\(.*\))\s*", re.DOTALL).fullmatch
 _SEPARATE = "separate idioms by semicolons and tags by spaces"
 
 
-def _split(separator: str | None) -> BeforeValidator:
-    """Return a validator that splits a table cell into a list and drops blank items.
+def _split(value: Any, *, separator: str | None) -> Any:
+    """Split a table cell into a list and drop blank items.
 
-    A cell may also contain a list in JSON or Python, which is how pandas writes lists.
+    A cell may also contain a list in JSON or Python, which is how pandas writes lists. Values that
+    are not texts or lists of texts are unchanged, so that the field's type rejects them.
     """
-
-    def split(value: Any) -> Any:
-        items = value
-        if isinstance(value, str):
-            items = _parse_list(value.strip()) if _BRACKETED(value) else value.split(separator)
-        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-            return items
-        if odd := next(filter(_BRACKETED, items), None):
-            raise ValueError(f"{odd!r} is no item of a list; {_SEPARATE}")
-        return [part for item in items if (part := item.strip())]
-
-    return BeforeValidator(split)
+    items = value
+    if isinstance(value, str):
+        items = _parse_list(value.strip()) if _BRACKETED(value) else value.split(separator)
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        return items
+    if bracketed := next(filter(_BRACKETED, items), None):
+        raise ValueError(f"{bracketed!r} is no item of a list; {_SEPARATE}")
+    return [part for item in items if (part := item.strip())]
 
 
 def _parse_list(text: str) -> list[str]:
     """Parse a list of texts in JSON or Python.
 
     Raises:
-        ValueError: The text is no such list.
+        ValueError: The text is not a list of texts.
     """
     piece = json_at(text, 0)
     items = piece.value if piece.end == len(text) and re.match(r"\[\s*[\"'\]]", text) else None
@@ -60,13 +58,13 @@ class ExternalIdioms(ExternalRow):
     """External prediction for one sentence: either `idioms` or `tags`.
 
     Attributes:
-        idioms: Idioms as spelled in the sentence, separated by semicolons or written as a list in a
-            table; null means no answer.
-        tags: One BIO tag per token, separated by spaces in a table.
+        idioms: Idioms as spelled in the sentence; null means no answer. In a table, they are
+            separated by semicolons or written as a list.
+        tags: One BIO tag per token; in a table, separated by spaces.
     """
 
-    idioms: Annotated[list[str] | None, _split(";")] = None
-    tags: Annotated[list[Tag] | None, _split(None)] = None
+    idioms: Annotated[list[str] | None, BeforeValidator(partial(_split, separator=";"))] = None
+    tags: Annotated[list[Tag] | None, BeforeValidator(partial(_split, separator=None))] = None
 
     @model_validator(mode="after")
     def _has_one_field(self) -> Self:
@@ -79,9 +77,9 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
     """Read one prediction per sentence, in the order of the sentences.
 
     Raises:
-        UserError: Ids are missing or unknown, no row has an answer, tags do not fit the tokens or
-            are shifted, an idiom is a word such as "none", most idioms are complete sentences, or
-            many idioms are not in their sentences; the message states the file and, if known, the
+        UserError: Ids are missing or unknown; no row has an answer; tags do not fit the tokens or
+            are shifted; an idiom is a word such as "none"; most idioms are complete sentences; or
+            many idioms are not in their sentences. The message states the file and, if known, the
             line.
     """
     texts = {one.id: one.sentence for one in sentences}
@@ -142,19 +140,17 @@ def _check_idioms(placed: Sequence[_PlacedRow], path: str | Path) -> None:
 
 def _check_tags(placed: Sequence[_PlacedRow], path: str | Path) -> None:
     """Raise a `UserError` if more tags fit after a shift by one token, as with a [CLS] token."""
-    tagged = [
-        (each.row.tags, each.sentence.tags)
-        for each in placed
-        if each.row.tags is not None and len(each.row.tags) == len(each.sentence.tags)
-    ]
-    fits = [ours == [*gold] for ours, gold in tagged]
-    for shifted in (
-        [[*ours[1:], "O"] == [*gold] for ours, gold in tagged],
-        [["O", *ours[:-1]] == [*gold] for ours, gold in tagged],
-    ):
+    fits, fits_shifted_left, fits_shifted_right = [], [], []
+    for each in placed:
+        tags, gold = each.row.tags, list(each.sentence.tags)
+        if tags is not None and len(tags) == len(gold):
+            fits.append(tags == gold)
+            fits_shifted_left.append([*tags[1:], OUTSIDE] == gold)
+            fits_shifted_right.append([OUTSIDE, *tags[:-1]] == gold)
+    for shifted in (fits_shifted_left, fits_shifted_right):
         if fits_better(shifted, fits):
             raise UserError(
-                f"shifted by one token, the tags of {sum(shifted)} of {len(tagged)} sentences are"
+                f"shifted by one token, the tags of {sum(shifted)} of {len(fits)} sentences are"
                 f" correct, but as they are, only of {sum(fits)}",
                 where=path,
                 hint="write one tag per token, without special tokens such as [CLS]",
@@ -163,20 +159,23 @@ def _check_tags(placed: Sequence[_PlacedRow], path: str | Path) -> None:
 
 def _prediction(row: ExternalIdioms, sentence: JamSentence, where: str) -> IdiomPrediction:
     if row.tags is not None:
-        try:
-            spans = spans_of(row.tags)
-        except ValueError as error:
-            raise UserError(str(error), where=where, hint="correct the tags") from None
-        if len(row.tags) != len(sentence.tokens):
-            raise UserError(
-                f"{len(row.tags)} tags for the {len(sentence.tokens)} tokens of {sentence.id}",
-                where=where,
-                hint="write one tag per token of the dataset",
-            )
-        idioms = [span_text(sentence.tokens, span) for span in spans]
-    elif row.idioms is None:
+        idioms = tuple(_tagged_idioms(row.tags, sentence, where))
+        return IdiomPrediction(id=sentence.id, outcome="ok", idioms=idioms, tags=tuple(row.tags))
+    if row.idioms is None:
         return IdiomPrediction(id=sentence.id, outcome="empty", idioms=None)
-    else:
-        idioms = row.idioms
-    tags = None if row.tags is None else tuple(row.tags)
-    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=tuple(idioms), tags=tags)
+    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=tuple(row.idioms))
+
+
+def _tagged_idioms(tags: Sequence[Tag], sentence: JamSentence, where: str) -> list[str]:
+    """Return the tagged idioms; raise a `UserError` if the tags are invalid or too few or many."""
+    try:
+        spans = spans_of(tags)
+    except ValueError as error:
+        raise UserError(str(error), where=where, hint="correct the tags") from None
+    if len(tags) != len(sentence.tokens):
+        raise UserError(
+            f"{len(tags)} tags for the {len(sentence.tokens)} tokens of {sentence.id}",
+            where=where,
+            hint="write one tag per token of the dataset",
+        )
+    return [span_text(sentence.tokens, span) for span in spans]

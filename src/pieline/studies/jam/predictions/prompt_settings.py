@@ -45,9 +45,9 @@ class FewShot(Frozen):
         max_tokens: Maximum tokens of an answer; None sends no limit.
         examples: Number of examples with an idiom, and of those without one.
         samples: Number of answers per sentence.
-        votes: How answers are combined. `majority`: more than half of the answers must select an
-            idiom, each at most one, in any inflection; `first`: only the first answer counts, as in
-            the released scripts for Tables 3 and 5.
+        votes: How answers are combined. `majority`: each answer selects at most one idiom, and more
+            than half of the answers must select the same idiom, in any inflection. `first`: only
+            the first answer counts, as in the released scripts for Tables 3 and 5.
     """
 
     temperature: float = 0.8

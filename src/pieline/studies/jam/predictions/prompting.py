@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from pieline.core.errors import UserError
 from pieline.core.records import save_jsonl
@@ -16,7 +16,7 @@ from pieline.llm.answers import Answer
 from pieline.llm.idioms import parse_idioms
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
 from pieline.llm.parsing import Parsed
-from pieline.llm.prompts import load_prompt
+from pieline.llm.prompts import Prompt, load_prompt
 from pieline.llm.questions import Message, Question, make_question
 from pieline.llm.task import Ask, PaperSize, Task
 from pieline.models.llm import LLMEntry
@@ -66,9 +66,9 @@ class Identification(Task):
     (the sentences with neutral variants). The only output is `predictions`.
 
     Attributes:
-        setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's; `zero_shot_schema` is the
-            plain prompt with a response format enforced by the provider, for models too small to
-            follow a format described in the prompt; other settings are user-defined. A prompt can
+        setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's settings. In
+            `zero_shot_schema`, the provider also enforces a response format, for models that are
+            too small to follow one in the prompt. Other settings are user-defined. A prompt can
             also define a response format itself, as the released code's prompts do.
         seed: Seed of the run; also used to choose examples.
         parameters: Request parameters of the setting.
@@ -90,16 +90,17 @@ class Identification(Task):
         return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
 
     def paper_size(self) -> PaperSize:
-        """Return the size on the paper's data with its prompts; the file names the language."""
-        sentences = sum(PRINTED_COUNTS.get(Path(self.inputs["sentences"]).stem, ()))
+        """Return the size on the paper's data with the paper's prompts."""
         if "neutral" in self.inputs or self.setting not in _INPUT_TOKENS:
             return PaperSize()
+        language = Path(self.inputs["sentences"]).stem
+        sentences = sum(PRINTED_COUNTS.get(language, ()))
         samples = self.parameters.samples if isinstance(self.parameters, FewShot) else 1
         tokens = _INPUT_TOKENS[self.setting]
         return PaperSize(sentences * samples, tokens, self.parameters.max_tokens)
 
     def limit_setting(self) -> str:
-        """Return the names of the settings that limit the length of the answers."""
+        """Return the name of the setting that limits the length of the answers."""
         return f"jam.by_model.{self.model}.max_tokens.{self.setting}"
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
@@ -125,7 +126,7 @@ class Identification(Task):
         return load_sentences(self.inputs.get("neutral") or self.inputs["sentences"])
 
     def _examples(self, sentences: Sequence[JamSentence]) -> Sequence[TaggedSentence]:
-        """Choose few-shot examples in the language of the sentences; other settings have none."""
+        """Choose the examples for few-shot prompting; other settings have none."""
         if not sentences or not isinstance(self.parameters, FewShot):
             return ()
         train = self.inputs["train"]
@@ -167,49 +168,61 @@ def questions_about(
         )
     prompt = load_prompt(task.inputs["prompt"])
     prompt.check_shows("sentence", language="")
-    enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
-    # A custom prompt describes its format in words, so it also works without enforcement.
-    must_enforce = enforced and task.setting in get_args(PromptSetting)
-    if must_enforce and (lack := unsupported_reason(entry, SCHEMA_SETTING)):
-        raise UserError(lack, where=entry.label, hint="remove the model or the setting")
-    parameters: dict[str, Any] = {
-        "max_tokens": task.parameters.max_tokens,
-        "response_format": enforced,
-    }
-    if not entry.reasoning:
-        parameters["temperature"] = task.parameters.temperature
-    seeds = [task.seed]
-    if isinstance(task.parameters, FewShot) and (samples := task.parameters.samples) > 1:
-        # A shared seed would make all samples identical.
-        seeds = [100 * task.seed + number for number in range(samples)]
-    example_turns = _turns(task.inputs["example"], examples) if examples else []
+    request = _request(task, entry, prompt)
+    seeds = _seeds(task)
+    example_messages = _example_messages(task.inputs["example"], examples) if examples else []
     context = task.parameters.context if isinstance(task.parameters, Arranged) else "first"
     texts = arranged_texts(sentences, context)
-    questions = {}
+    questions: dict[str, list[Question]] = {}
     for sentence in sentences:
-        messages = prompt.messages(
-            sentence=texts[sentence.id].strip(), language=sentence.language.capitalize()
+        name = sentence.id
+        *before, question = prompt.messages(
+            sentence=texts[name].strip(), language=sentence.language.capitalize()
         )
-        # Insert the examples between the system message and the question.
-        turns = (*messages[:-1], *example_turns, messages[-1])
-        questions[sentence.id] = [
-            make_question(
-                entry, turns, parameters | {"seed": seed}, sample=number, name=sentence.id
-            )
+        messages = (*before, *example_messages, question)
+        questions[name] = [
+            make_question(entry, messages, request | {"seed": seed}, sample=number, name=name)
             for number, seed in enumerate(seeds)
         ]
     return questions
 
 
-def _turns(template: str, examples: Iterable[TaggedSentence]) -> list[Message]:
+def _request(task: Identification, entry: LLMEntry, prompt: Prompt) -> dict[str, Any]:
+    """Return the parameters of a task's requests, without the seed.
+
+    Raises:
+        UserError: The model does not support the response format that the setting enforces.
+    """
+    enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
+    # A custom prompt describes its format in words, so it also works without enforcement.
+    must_enforce = enforced and task.setting in get_args(PromptSetting)
+    if must_enforce and (obstacle := unsupported_reason(entry, SCHEMA_SETTING)):
+        raise UserError(obstacle, where=entry.label, hint="remove the model or the setting")
+    request: dict[str, Any] = {
+        "max_tokens": task.parameters.max_tokens,
+        "response_format": enforced,
+    }
+    if not entry.reasoning:
+        request["temperature"] = task.parameters.temperature
+    return request
+
+
+def _seeds(task: Identification) -> list[int]:
+    """Return the seed of each sample; a shared seed would make all samples identical."""
+    samples = task.parameters.samples if isinstance(task.parameters, FewShot) else 1
+    if samples == 1:
+        return [task.seed]
+    return [100 * task.seed + number for number in range(samples)]
+
+
+def _example_messages(template: str, examples: Iterable[TaggedSentence]) -> list[Message]:
     """Return the messages of the examples; each example is a sentence, then the expected answer."""
     prompt = load_prompt(template)
     prompt.check_shows("sentence", idioms=["break the ice"])
-    return [
-        turn
-        for sentence in examples
-        for turn in prompt.messages(sentence=sentence.text.strip(), idioms=sentence.idioms)
-    ]
+    messages: list[Message] = []
+    for sentence in examples:
+        messages += prompt.messages(sentence=sentence.text.strip(), idioms=sentence.idioms)
+    return messages
 
 
 @lru_cache(maxsize=64)
@@ -242,17 +255,17 @@ def combine(
 ) -> IdiomPrediction:
     """Combine the answers to one sentence into a prediction.
 
-    Without `few_shot`, the only answer is the prediction. Otherwise the answers vote
+    Without `few_shot`, the only answer is the prediction. Otherwise, the answers vote
     (self-consistency):
 
     - `majority` (section 4.2): Only the first idiom of each answer counts, because an answer
       selects at most one. `_same_pie` decides whether two idioms are the same PIE. The wording that
-      matches the most answers represents the PIE; ties go to the earliest. A PIE needs more than
-      half of all answers.
+      matches the most answers represents the PIE (the earliest if tied). A PIE needs more than half
+      of all answers.
     - `first`: Only the first answer counts, with all its idioms.
 
-    If there are fewer readable answers than required votes, the prediction is unknown and gets the
-    most common outcome of the unreadable answers.
+    If there are fewer readable answers than required votes, the prediction is unknown, and its
+    outcome is the most common outcome of the unreadable answers.
 
     Args:
         identifier: Sentence id.
@@ -272,10 +285,10 @@ def combine(
         selected = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
     else:
         selected = _distinct(readable[0])
-    fine = any(item.outcome == "ok" for item in counted)
+    any_ok = any(item.outcome == "ok" for item in counted)
     return IdiomPrediction(
         id=identifier,
-        outcome="ok" if fine else "repaired",
+        outcome="ok" if any_ok else "repaired",
         idioms=tuple(selected),
         samples=tuple(samples),
     )
@@ -288,13 +301,17 @@ def _agreed(named: list[str], needed: int, language: str) -> list[str]:
     """
     agreed = []
     while named:
-        voters = {text: [one for one in named if _same_pie(one, text, language)] for text in named}
-        best = max(named, key=lambda text: len(voters[text]))
-        if len(voters[best]) < needed:
+        votes = {text: _wordings_of(text, named, language) for text in named}
+        best = max(named, key=lambda text: len(votes[text]))
+        if len(votes[best]) < needed:
             break
         agreed.append(best)
-        named = [text for text in named if text not in voters[best]]
+        named = [text for text in named if text not in votes[best]]
     return agreed
+
+
+def _wordings_of(idiom: str, named: Sequence[str], language: str) -> list[str]:
+    return [text for text in named if _same_pie(text, idiom, language)]
 
 
 def _same_pie(one: str, other: str, language: str) -> bool:
@@ -304,10 +321,15 @@ def _same_pie(one: str, other: str, language: str) -> bool:
     "break the ice"). Therefore, a match in only one direction requires that the shorter text has at
     least two content words.
     """
-    first = matches_pie(one, other, language=language)
-    second = matches_pie(other, one, language=language)
-    shorter = set(normalize(other if first else one).split()) - get_language(language).stop_words
-    return (first and second) or ((first or second) and len(shorter) > 1)
+    contains_other = matches_pie(one, other, language=language)
+    is_contained = matches_pie(other, one, language=language)
+    if contains_other and is_contained:
+        return True
+    if not contains_other and not is_contained:
+        return False
+    shorter = other if contains_other else one
+    content_words = set(normalize(shorter).split()) - get_language(language).stop_words
+    return len(content_words) > 1
 
 
 def _distinct(idioms: Sequence[str]) -> list[str]:
@@ -321,31 +343,56 @@ def _distinct(idioms: Sequence[str]) -> list[str]:
 def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[str, str]:
     """Return the text to show to a model, by sentence id.
 
-    Originals, variants in which the original cannot be located, and all texts for "first" and
-    "neutral" are unchanged. "other" replaces the context of a variant with the context of another
+    Originals, and variants in which the original cannot be located, are unchanged; so are all texts
+    for "first" and "neutral". "other" replaces the context of a variant with the context of another
     original's variant. Of these contexts, the one with the most similar number of words is chosen
     (the first if tied), so that the topic changes but the length hardly does.
     """
     texts = {item.id: item.sentence for item in sentences}
     if context in ("first", "neutral"):  # neutral variants are read from a separate file
         return texts
-    parts: dict[str, tuple[str, str]] = {}
+    parts = _parts_of_variants(sentences)
+    for name, part in parts.items():
+        if context == "last":
+            texts[name] = f"{part.original} {part.context}".strip()
+        elif context == "none":
+            texts[name] = part.original
+        else:
+            others = [each.context for each in parts.values() if each.owner != part.owner]
+            new_context = _similar_in_length(part.context, others)
+            texts[name] = f"{new_context} {part.original}".strip()
+    return texts
+
+
+class _VariantParts(NamedTuple):
+    """Texts of a variant: the added context, and the original as it occurs in the variant.
+
+    `owner` is the id of the original.
+    """
+
+    owner: str
+    context: str
+    original: str
+
+
+def _parts_of_variants(sentences: Sequence[JamSentence]) -> dict[str, _VariantParts]:
+    """Return the parts of the variants in which the original can be located, by variant id."""
+    texts = {item.id: item.sentence for item in sentences}
+    parts = {}
     for item in sentences:
         if item.is_original or item.original_id not in texts:
             continue
-        text, original = item.sentence, texts[item.original_id]
-        if place := find_original(original, text):
-            parts[item.id] = text[: place.start].strip(), text[place.start :].strip()
-    owners = {item.id: item.original_id for item in sentences}
-    for name, (own_context, target) in parts.items():
-        others = [part[0] for other, part in parts.items() if owners[other] != owners[name]]
-        new_context = {"last": own_context, "none": "", "other": own_context}[context]
-        if context == "other" and others:
-            length = len(own_context.split())
-            new_context = min(others, key=lambda text: abs(len(text.split()) - length))
-        order = (target, new_context) if context == "last" else (new_context, target)
-        texts[name] = " ".join(filter(None, order))
-    return texts
+        text = item.sentence
+        if place := find_original(texts[item.original_id], text):
+            context, original = text[: place.start].strip(), text[place.start :].strip()
+            parts[item.id] = _VariantParts(item.original_id, context, original)
+    return parts
+
+
+def _similar_in_length(context: str, others: Sequence[str]) -> str:
+    """Return the other context with the most similar number of words; `context` without others."""
+    length = len(context.split())
+    return min(others, key=lambda text: abs(len(text.split()) - length), default=context)
 
 
 def choose_examples(
@@ -353,8 +400,8 @@ def choose_examples(
 ) -> list[TaggedSentence]:
     """Choose `count` examples with an idiom and as many without, in random order (section 4.2).
 
-    The method is that of the released code, which calls pandas' `sample` for each kind with the
-    run's seed; on ID10M's train split, it selects the paper's examples.
+    As in the released code, pandas' `sample` chooses each kind with the run's seed. On ID10M's
+    train split, this selects the paper's examples.
 
     Raises:
         UserError: There are too few sentences with or without an idiom.

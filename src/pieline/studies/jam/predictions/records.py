@@ -17,8 +17,7 @@ class IdiomSample(Record):
     Attributes:
         key: Key of the recorded answer.
         outcome: Outcome of parsing the answer.
-        rule: Name of the parsing rule; if the answer is unreadable, the provider's reason for a
-            failure, or empty.
+        rule: Name of the parsing rule, or the provider's reason for a failure; may be empty.
         idioms: Named idioms; null if the answer is unreadable.
     """
 
@@ -71,10 +70,11 @@ def predict(baseline: str, sentences: Sequence[JamSentence]) -> dict[str, IdiomP
     the PIE; `majority` names the PIE if most originals are figurative, and otherwise no idiom.
     """
     usages = [item.is_figurative for item in sentences if item.is_original]
-    mostly = 2 * sum(usages) > len(usages)
-    names_pie = {"always-none": False, "always-pie": True, "majority": mostly}[baseline]
-    # Use the spelling that both scoring rules accept; a literal PIE is only in `pies`.
-    idioms = {item.id: (item.true_idioms or item.pies) if names_pie else () for item in sentences}
-    return {
-        name: IdiomPrediction(id=name, outcome="ok", idioms=named) for name, named in idioms.items()
-    }
+    mostly_figurative = 2 * sum(usages) > len(usages)
+    names_pie = {"always-none": False, "always-pie": True, "majority": mostly_figurative}[baseline]
+    predictions = {}
+    for item in sentences:
+        # Use the spelling that both scoring rules accept; a literal PIE is only in `pies`.
+        idioms = (item.true_idioms or item.pies) if names_pie else ()
+        predictions[item.id] = IdiomPrediction(id=item.id, outcome="ok", idioms=idioms)
+    return predictions

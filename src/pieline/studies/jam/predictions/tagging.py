@@ -25,31 +25,41 @@ def predict(
 ) -> list[IdiomPrediction]:
     """Return one prediction per sentence, in order: BIO tags and the idioms that they mark.
 
-    The form determines the words to tag and whether an I tag without a B tag before it begins an
-    idiom (see `FormDetails`). The first token of a word gets the tag of the
-    word; its other tokens get I, or O if the tag of the word is O.
+    The form determines the words to tag, and whether an I tag without a B tag before it begins an
+    idiom (see `FormDetails`).
     """
-    places = [
-        white_space_words(item.tokens)
-        if FORMS[form].input == "whitespace"
-        else [Span(number, number + 1) for number in range(len(item.tokens))]
-        for item in sentences
-    ]
-    texts = [
-        [span_text(item.tokens, place) for place in sentence_places]
-        for item, sentence_places in zip(sentences, places, strict=True)
-    ]
+    words_of_sentences = [_words(item, form) for item in sentences]
+    texts = []
+    for item, words in zip(sentences, words_of_sentences, strict=True):
+        texts.append([span_text(item.tokens, word) for word in words])
+    tags_of_sentences = tagger.tag(texts, drop_unbegun=FORMS[form].drop_unbegun)
     predictions = []
-    tagged = tagger.tag(texts, drop_unbegun=FORMS[form].drop_unbegun)
-    for item, sentence_places, predicted in zip(sentences, places, tagged, strict=True):
-        tags: list[Tag] = []
-        for (start, end), tag in zip(sentence_places, predicted, strict=True):
-            tags += [tag, *[OUTSIDE if tag == OUTSIDE else INSIDE] * (end - start - 1)]
+    for item, words, word_tags in zip(
+        sentences, words_of_sentences, tags_of_sentences, strict=True
+    ):
+        tags = _tags_of_tokens(words, word_tags)
         idioms = tuple(span_text(item.tokens, span) for span in spans_of(tags))
         predictions.append(
             IdiomPrediction(id=item.id, outcome="ok", idioms=idioms, tags=tuple(tags))
         )
     return predictions
+
+
+def _words(sentence: JamSentence, form: TrainingForm) -> list[Span]:
+    """Return the token spans of the words to tag."""
+    if FORMS[form].input == "whitespace":
+        return white_space_words(sentence.tokens)
+    return [Span(number, number + 1) for number in range(len(sentence.tokens))]
+
+
+def _tags_of_tokens(words: Sequence[Span], word_tags: Sequence[Tag]) -> list[Tag]:
+    """Return the tag of each token: the first has its word's tag, the others continue it."""
+    tags: list[Tag] = []
+    for (start, end), tag in zip(words, word_tags, strict=True):
+        continuation = OUTSIDE if tag == OUTSIDE else INSIDE
+        tags.append(tag)
+        tags += [continuation] * (end - start - 1)
+    return tags
 
 
 def predict_by_fold(

@@ -1,4 +1,4 @@
-"""Checks of ID10M's sentences that reject plausible mistakes."""
+"""Reject ID10M sentences with signs of a mistake, such as shifted tags or another language."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -29,8 +29,8 @@ def check_sentences(
 ) -> None:
     """Check the sentences of an ID10M file.
 
-    The facts of the language are arguments, so that training data do not depend on the code of all
-    languages.
+    Facts about the language are arguments, because jobs that prepare training data must not depend
+    on the code of all languages.
 
     Args:
         sentences: Sentences with tagged idioms.
@@ -52,7 +52,8 @@ def check_sentences(
         for span in item.spans:
             total += 1
             idiom = span_text(item.tokens, span)
-            first, last = (normalize(item.tokens[at]) for at in (span.start, span.end - 1))
+            first = normalize(item.tokens[span.start])
+            last = normalize(item.tokens[span.end - 1])
             if not first or not last or last in light_words:
                 misaligned.append((f"{path}:{item.line + span.start}", repr(idiom)))
             if covers(idiom, item.text):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import chain, product
 from pathlib import Path
 
 from pieline.core.errors import UserError, pluralize
@@ -17,7 +17,7 @@ from pieline.core.files import read_text
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, span_text, spans_of
 
 _FOLLOWS = frozenset(product(TAGS, TAGS)) - {(OUTSIDE, INSIDE)}
-"""Pairs of tags in which the second tag may follow the first."""
+"""Pairs of a tag and a tag that may follow it."""
 _LETTER = "[0-9A-Za-z\u00c0-\u0dff]"
 """Pattern of a digit, or of a letter in scripts that separate words with spaces."""
 _GLUED = re.compile(rf"{_LETTER}\t(?={_LETTER})")
@@ -76,9 +76,11 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
     sentences: list[TaggedSentence] = []
     for start, rows in _blocks(path):
         tokens, tags = zip(*rows, strict=True)
-        for line, follows in enumerate(pairwise((OUTSIDE, *tags)), start=start):
-            if follows not in _FOLLOWS:
-                raise _tag_error(follows[1], where=f"{path}:{line}")
+        previous: str = OUTSIDE
+        for line, tag in enumerate(tags, start=start):
+            if (previous, tag) not in _FOLLOWS:
+                raise _tag_error(tag, where=f"{path}:{line}")
+            previous = tag
         if _is_glued("\t".join(tokens)):
             raise UserError(
                 f"no spaces between the words of {''.join(tokens)[:40]!r}",
@@ -94,11 +96,12 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
 
 def write_id10m(sentences: Sequence[TaggedSentence]) -> str:
     """Return the content of an ID10M file with a blank line after each sentence."""
-    return "".join(
-        "".join(f"{token}\t{tag}\n" for token, tag in zip(item.tokens, item.tags, strict=True))
-        + "\n"
-        for item in sentences
-    )
+    lines = []
+    for item in sentences:
+        for token, tag in zip(item.tokens, item.tags, strict=True):
+            lines.append(f"{token}\t{tag}\n")
+        lines.append("\n")
+    return "".join(lines)
 
 
 def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
@@ -124,21 +127,26 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
             else:
                 surplus.append(number)
             continue
-        columns = line.split("\t")
-        if len(columns) != 2:
-            raise UserError(
-                f"{len(columns)} columns instead of 2",
-                where=f"{path}:{number}",
-                hint="write a token, a tab and a tag",
-            )
-        if not columns[0].strip():
-            raise UserError("empty token", where=f"{path}:{number}", hint="delete this line")
-        rows.append(columns)
+        rows.append(_columns(line, where=f"{path}:{number}"))
     if rows:
         yield number + 1 - len(rows), rows
     if surplus:
         skipped = f"skipped {pluralize(len(surplus), 'surplus blank line')}"
         print(f"{path}: {skipped}, the first is line {surplus[0]}", file=sys.stderr)
+
+
+def _columns(line: str, *, where: str) -> list[str]:
+    """Return the token and the tag of a line."""
+    columns = line.split("\t")
+    if len(columns) != 2:
+        raise UserError(
+            f"{len(columns)} columns instead of 2",
+            where=where,
+            hint="write a token, a tab and a tag",
+        )
+    if not columns[0].strip():
+        raise UserError("empty token", where=where, hint="delete this line")
+    return columns
 
 
 def _is_glued(text: str) -> bool:
@@ -179,13 +187,13 @@ def hold_out(
         The training sentences and the held-out sentences.
     """
     chooser = random.Random(f"hold out {seed}")  # noqa: S311 - not for secrets
-    kinds = [
-        [number for number, item in enumerate(sentences) if bool(item.spans) == idiomatic]
-        for idiomatic in (True, False)
-    ]
-    held_out = {number for kind in kinds for number in chooser.sample(kind, len(kind) // HELD_OUT)}
-    train = [item for number, item in enumerate(sentences) if number not in held_out]
-    return train, [item for number, item in enumerate(sentences) if number in held_out]
+    numbers: set[int] = set()
+    for has_idiom in (True, False):
+        kind = [number for number, item in enumerate(sentences) if bool(item.spans) == has_idiom]
+        numbers.update(chooser.sample(kind, len(kind) // HELD_OUT))
+    train = [item for number, item in enumerate(sentences) if number not in numbers]
+    held_out = [item for number, item in enumerate(sentences) if number in numbers]
+    return train, held_out
 
 
 def thin_out(
@@ -196,9 +204,9 @@ def thin_out(
     Four in five ID10M sentences have no idiom, so a model trained briefly on all of them predicts
     only O. If `per_idiom` is None, all sentences are kept, as in the paper.
     """
-    empty = [number for number, item in enumerate(sentences) if not item.spans]
     if per_idiom is None:
         return list(sentences)
+    empty = [number for number, item in enumerate(sentences) if not item.spans]
     limit = min(len(empty), round(per_idiom * (len(sentences) - len(empty))))
     chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
     selected = set(chooser.sample(empty, limit))
@@ -208,17 +216,18 @@ def thin_out(
 def cut_at_sentence_ends(sentences: Sequence[TaggedSentence]) -> list[TaggedSentence]:
     """Divide all tokens into sentences as the released code does.
 
-    A sentence ends at a token of `SENTENCE_ENDS` and nowhere else, so a sentence without one is
-    joined to the next. An idiom that is cut begins again in the next sentence.
+    A sentence ends only at a token of `SENTENCE_ENDS`; a sentence without such a token is joined to
+    the next. An idiom that is cut begins again in the next sentence.
     """
     pieces: list[TaggedSentence] = []
     tokens: list[str] = []
     tags: list[Tag] = []
-    words = [pair for item in sentences for pair in zip(item.tokens, item.tags, strict=True)]
-    for number, (token, tag) in enumerate(words, start=1):
+    all_tokens = list(chain.from_iterable(item.tokens for item in sentences))
+    all_tags = chain.from_iterable(item.tags for item in sentences)
+    for number, (token, tag) in enumerate(zip(all_tokens, all_tags, strict=True), start=1):
         tokens.append(token)
         tags.append(BEGIN if tag == INSIDE and not tags else tag)
-        if token.strip() in SENTENCE_ENDS or number == len(words):
+        if token.strip() in SENTENCE_ENDS or number == len(all_tokens):
             name = f"piece-{len(pieces) + 1}"
             pieces.append(TaggedSentence(name, tuple(tokens), tuple(tags)))
             tokens, tags = [], []

@@ -22,10 +22,11 @@ class FormDetails(NamedTuple):
         cuts_sentences: Whether a training sentence ends at `.`, `!` or `?`, regardless of the blank
             lines in ID10M's files.
         weight_decay: Weight decay of AdamW.
-        input: Units that are tagged: ID10M's tokens (section 3.1), or the words between white
-            space, with punctuation. Training uses tokens in both forms.
-        drop_unbegun: Whether a predicted I tag without a B tag before it marks no idiom, instead of
-            beginning one.
+        input: Units that are tagged: `text` stands for ID10M's tokens (section 3.1), `whitespace`
+            for the words between white space, with their punctuation. Training uses tokens in both
+            forms.
+        drop_unbegun: Whether a predicted I tag without a B tag before it is ignored; otherwise it
+            begins an idiom.
     """
 
     dropout: float | None = None

@@ -88,13 +88,11 @@ def collate(
     longest = max(map(len, sentences))
     paddings = [longest - len(sentence) for sentence in sentences]
     # Build lists first, because setting tensor elements one by one is about 1,000 times slower.
-    batch = {
-        "input_ids": [
-            [*sentence.input_ids, *[pad_id] * padding]
-            for sentence, padding in zip(sentences, paddings, strict=True)
-        ],
-        "attention_mask": [[1] * (longest - padding) + [0] * padding for padding in paddings],
-    }
+    input_ids, attention_mask = [], []
+    for sentence, padding in zip(sentences, paddings, strict=True):
+        input_ids.append(list(sentence.input_ids) + [pad_id] * padding)
+        attention_mask.append([1] * len(sentence) + [0] * padding)
+    batch = {"input_ids": input_ids, "attention_mask": attention_mask}
     if tags is not None:
         batch["labels"] = [[IGNORED] * longest for _ in sentences]
         for labels, sentence, row in zip(batch["labels"], sentences, tags, strict=True):
@@ -104,7 +102,7 @@ def collate(
 
 
 def decode(
-    sentence: EncodedSentence, numbers: Sequence[int], *, drop_unbegun: bool = False
+    sentence: EncodedSentence, tag_ids: Sequence[int], *, drop_unbegun: bool = False
 ) -> list[Tag]:
     """Return valid BIO tags of a sentence's words, given the tag id of each subtoken.
 
@@ -112,7 +110,7 @@ def decode(
     """
     tags: list[Tag] = [OUTSIDE] * sentence.words
     for word, place in sentence.firsts.items():
-        tags[word] = TAGS[numbers[place]]
+        tags[word] = TAGS[tag_ids[place]]
     return valid_tags(tags, drop_unbegun=drop_unbegun)
 
 
@@ -128,11 +126,10 @@ def random_batches(
     order = torch.randperm(len(lengths), generator=generator).tolist()
     if batching == "random":
         return _cut(order, batch_size)
-    batches = [
-        batch
-        for stretch in _cut(order, 50 * batch_size)
-        for batch in _cut(sorted(stretch, key=lambda number: -lengths[number]), batch_size)
-    ]
+    batches: list[list[int]] = []
+    for chunk in _cut(order, 50 * batch_size):
+        longest_first = sorted(chunk, key=lambda number: -lengths[number])
+        batches += _cut(longest_first, batch_size)
     return [batches[number] for number in torch.randperm(len(batches), generator=generator)]
 
 
@@ -178,16 +175,16 @@ class Tagger:
         self.model.eval()
         with torch.inference_mode():
             for start in range(0, len(encoded), _SENTENCES_AT_ONCE):
-                chosen = longest_first[start : start + _SENTENCES_AT_ONCE]
+                selected = longest_first[start : start + _SENTENCES_AT_ONCE]
                 batch = collate(
-                    [encoded[number] for number in chosen],
+                    [encoded[number] for number in selected],
                     None,
                     pad_id=self.tokenizer.pad_token_id,
                     device=self.device,
                 )
                 predicted = self.model(**batch).logits.argmax(dim=-1).tolist()
-                for number, numbers in zip(chosen, predicted, strict=True):
-                    tags[number] = decode(encoded[number], numbers, drop_unbegun=drop_unbegun)
+                for number, tag_ids in zip(selected, predicted, strict=True):
+                    tags[number] = decode(encoded[number], tag_ids, drop_unbegun=drop_unbegun)
         return tags
 
     def save(self, folder: str | Path) -> None:
@@ -283,14 +280,19 @@ def fine_tune(
 ) -> TaggingLog:
     """Fine-tune a tagger in place for all epochs, and return the log.
 
-    After each epoch, the training state is written to `checkpoint`. If there is a checkpoint of the
-    same training run, training resumes from it and ends with the same weights as an uninterrupted
-    run. A checkpoint of a different training run is ignored and overwritten. The caller deletes the
-    file after saving the weights.
+    Training resumes from a checkpoint of the same training, and ends with the same weights as
+    uninterrupted training. A checkpoint of a different training is ignored and overwritten.
 
-    `seed` determines sentence order and dropout; `identity` identifies the model, to distinguish
-    training runs with identical data, settings and seed. `after_epoch` is called with the epoch
-    number after writing each checkpoint.
+    Args:
+        tagger: Tagger to train.
+        data: Training sentences, and dev sentences to score each epoch.
+        settings: Hyperparameters and form.
+        seed: Seed of the sentence order and of dropout.
+        identity: Text that identifies the model; it distinguishes trainings with identical data,
+            settings and seed.
+        checkpoint: File to which the training state is written after each epoch; the caller deletes
+            it after saving the weights.
+        after_epoch: Function that is called with the epoch number after each checkpoint.
     """
     training = _Training(tagger, data.train, settings, seed)
     key = _fingerprint(data, settings, seed=seed, identity=identity)
@@ -356,7 +358,7 @@ class _Training:
         torch.manual_seed(_epoch_seed(self._seed, epoch))  # dropout
         tagger.model.train()
         total = torch.zeros((), device=tagger.device, dtype=torch.float64)
-        # A new scaler in each epoch, so that resumed training needs no state of it.
+        # With a new scaler in each epoch, training can resume without the scaler's state.
         scaler = torch.amp.GradScaler(tagger.device.type, enabled=self._float16)
         per_step = self._details.gradient_accumulation
         title = f"epoch {epoch} of {self._settings.epochs}"
@@ -383,19 +385,20 @@ class _Training:
 
     def _batches(self, epoch: int) -> list[list[int]]:
         generator = torch.Generator().manual_seed(_epoch_seed(self._seed, epoch))
-        lengths, settings = [len(item) for item in self._data], self._settings
+        lengths = [len(item) for item in self._data]
+        settings = self._settings
         return random_batches(lengths, settings.batch_size, settings.batching, generator)
 
 
 def _set_dropout(model: torch.nn.Module, probability: float) -> None:
-    """Set the probability of all dropout, which attention also reads from these modules."""
+    """Set the probability of all dropout modules; attention also uses their probability."""
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = probability
 
 
 def _epoch_seed(seed: int, epoch: int) -> int:
-    # Derive a seed per epoch so that resuming needs no generator state.
+    # With a seed per epoch, training can resume without the generator's state.
     return int.from_bytes(hashlib.sha256(f"{seed}/{epoch}".encode()).digest()[:6], "big")
 
 
