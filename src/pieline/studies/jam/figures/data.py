@@ -5,26 +5,23 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pieline.core.records import load_records
+import numpy as np
+import numpy.typing as npt
+
+from pieline.core.records import load_record, load_records
 from pieline.languages.registry import get_language
-from pieline.reporting.displays import Figure
+from pieline.reporting.displays import ConfiguredStudy, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
+from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
 from pieline.studies.jam.metrics.statistics import JamStatistics
-from pieline.studies.jam.tables.common import statistics_of
+from pieline.studies.jam.tables.common import attention_of, statistics_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-import numpy as np
-import numpy.typing as npt
-
-from pieline.core.records import load_record
-from pieline.reporting.displays import ConfiguredStudy
-from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
-from pieline.studies.jam.tables.common import attention_of
 
 _SENTENCES, _VARIANTS = "#2171b5", "#fdae6b"
 _PANEL = 1.15
@@ -70,32 +67,46 @@ FLOW = Figure(
 )
 
 
+class _Bar(NamedTuple):
+    """A bar of the flow figure; an unknown number has no length."""
+
+    label: str
+    number: int | None
+    color: str
+    remark: str = ""
+
+    @property
+    def length(self) -> int:
+        return self.number or 0
+
+
 def _draw_language(axis: Axes, item: JamStatistics) -> None:
     bars = [
-        ("raw test split", item.raw_test_sentences, _SENTENCES, ""),
-        ("originals", item.originals, _SENTENCES, _removed(item.dropped)),
-        ("variants", item.candidate_variants, _VARIANTS, ""),
-        ("valid", item.valid_variants, _VARIANTS, ""),
-        ("kept variants", item.dataset_variants, _VARIANTS, ""),
-        ("kept originals", item.dataset_originals, _SENTENCES, _too_few(item)),
+        _Bar("raw test split", item.raw_test_sentences, _SENTENCES),
+        _Bar("originals", item.originals, _SENTENCES, _removed(item.dropped)),
+        _Bar("variants", item.candidate_variants, _VARIANTS),
+        _Bar("valid", item.valid_variants, _VARIANTS),
+        _Bar("kept variants", item.dataset_variants, _VARIANTS),
+        _Bar("kept originals", item.dataset_originals, _SENTENCES, _too_few(item)),
     ]
-    longest = max(count or 0 for _, count, _, _ in bars)
-    for row, (_, count, color, remark) in enumerate(bars):
-        axis.barh(row, count or 0, height=0.6, color=color)
-        text = "unknown" if count is None else str(count)
-        axis.text((count or 0) + longest * 0.02, row, text, va="center", fontsize=7)
+    longest = max(bar.length for bar in bars)
+    for row, bar in enumerate(bars):
+        axis.barh(row, bar.length, height=0.6, color=bar.color)
+        text = "unknown" if bar.number is None else str(bar.number)
+        axis.text(bar.length + longest * 0.02, row, text, va="center", fontsize=7)
         # Place the remark to the right of the bar or inside it, whichever has more room.
-        place, ink = (count or 0) + longest * (0.05 + 0.04 * len(text)), "#555555"
-        if (count or 0) > _PANEL * longest - place:
-            place, ink = longest * 0.01, "white" if color == _SENTENCES else "black"
-        axis.text(place, row, remark, va="center", fontsize=SMALLEST, color=ink)
-    axis.set_yticks(range(len(bars)), [name for name, *_ in bars])
+        place, ink = bar.length + longest * (0.05 + 0.04 * len(text)), "#555555"
+        if bar.length > _PANEL * longest - place:
+            place, ink = longest * 0.01, "white" if bar.color == _SENTENCES else "black"
+        axis.text(place, row, bar.remark, va="center", fontsize=SMALLEST, color=ink)
+    axis.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axis.invert_yaxis()
     axis.set(title=get_language(item.language).label, xlim=(0, _PANEL * longest))
     axis.grid(axis="y", visible=False)
 
 
 def _removed(reasons: Mapping[str, int]) -> str:
+    """Return a remark on the dropped sentences by reason; empty if there are none."""
     parts = [f"{count} {_REASONS[reason]}" for reason, count in sorted(reasons.items())]
     # Keep each reason on one line with its number.
     joined = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
@@ -103,6 +114,7 @@ def _removed(reasons: Mapping[str, int]) -> str:
 
 
 def _too_few(item: JamStatistics) -> str:
+    """Return a remark on the originals with too few valid variants; empty if there are none."""
     if item.dataset_originals is None:
         return ""
     dropped = item.originals - item.dataset_originals
@@ -112,8 +124,8 @@ def _too_few(item: JamStatistics) -> str:
 def attention(inputs: DisplayInputs) -> Drawing:
     """Draw the attention of the first pair by layer, MIS above COR (Figure 7).
 
-    The PIE is blank, as is the first word, which attracts attention regardless of its meaning. If
-    there are no pairs, the figure contains only a message.
+    The cells of the PIE are blank, and those of the first word, which attracts attention regardless
+    of its meaning. If there are no pairs, the figure contains only a message.
     """
     import matplotlib.pyplot as plt
 
@@ -125,13 +137,10 @@ def attention(inputs: DisplayInputs) -> Drawing:
         return figure
     pair = metrics.pairs[0]
     figure, axes = plt.subplots(2, 1, figsize=(PAGE_WIDTH, 4.6), layout="constrained")
-    highest = max(
-        float(np.nanmax(_visible_attention(item))) for item in (pair.misleading, pair.resolved)
-    )
-    for axis, (title, variant) in zip(
-        axes, (("MIS", pair.misleading), ("COR", pair.resolved)), strict=True
-    ):
-        _heat_map(axis, variant, f"{title}: {variant.id}, PIE “{pair.pie}”", highest)
+    variants = {"MIS": pair.misleading, "COR": pair.resolved}
+    highest = max(float(np.nanmax(_visible_attention(each))) for each in variants.values())
+    for axis, (name, variant) in zip(axes, variants.items(), strict=True):
+        _heat_map(axis, variant, f"{name}: {variant.id}, PIE “{pair.pie}”", highest)
     add_notes(figure, [*inputs.notes, "Cue words are orange and italic, PIEs bold."])
     return figure
 
@@ -158,10 +167,11 @@ def _visible_attention(variant: AttendedVariant) -> npt.NDArray[np.float64]:
 
 
 def _heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) -> None:
-    # Share the scale between panels, and use the square root because most attention is near zero.
+    """Draw the attention of a variant; `highest` is the end of the scale, shared by both panels."""
     from matplotlib.colors import PowerNorm
     from matplotlib.ticker import MaxNLocator
 
+    # A square root scale, because most attention is near zero.
     norm = PowerNorm(0.5, vmin=0, vmax=highest)
     image = axis.imshow(_visible_attention(variant), aspect="auto", cmap="viridis", norm=norm)
     axis.figure.colorbar(image, ax=axis, label="attention", pad=0.01)

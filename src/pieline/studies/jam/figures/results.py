@@ -16,6 +16,7 @@ from pieline.reporting.displays import Figure
 from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
+from pieline.studies.jam.metrics.drift import Confusion
 from pieline.studies.jam.metrics.scores import ACCURACY, DRIFT, JamMetrics
 from pieline.studies.jam.tables.common import (
     COUNTED_SEED,
@@ -80,7 +81,7 @@ def marker_area(parameters: str | None) -> float:
 class _Mark(NamedTuple):
     """A run in a scatter plot, either printed in the paper or ours.
 
-    `suffix` is appended to the number of the model: a star if our run has unreadable answers.
+    `suffix` is appended to the number of the model (see `_star`).
     """
 
     key: RunKey
@@ -101,42 +102,25 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     models appear in the panels of both paper settings, although they run only zero-shot. Runs with
     undefined drift are omitted.
     """
-    runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
-    numbers = inputs.printed("text_numbers", "id")
-    printed, ours = {}, {}
-
-    def mark(key: RunKey, drift: float, right: float, *, is_printed: bool) -> _Mark:
-        model = models[key.model]
-        shape = MARKERS["reasoning" if model.reasoning else "zero_shot"]
-        area = marker_area(model.parameters)
-        star = "*" if not is_printed and unreadable(runs[key])[0] else ""
-        return _Mark(key, model, drift, right, is_printed, shape, area, star)
-
-    for key, row in _printed(inputs, "jam_table3").items():
-        right = 100 * row["success"] / numbers[f"jam.variants_{key.language}",]["value"]
-        printed[key] = mark(key, row["negative_drift_pct"], right, is_printed=True)
-    for key, seeds in runs.items():
-        x, y = (mean_over_seeds(seeds, measure) for measure in (DRIFT, ACCURACY))
-        if x is not None and y is not None:
-            ours[key] = mark(key, x, y, is_printed=False)
-    of_paper = ("zero_shot", "few_shot_sc_cotbest")
-    reasoning = {name for name, model in models.items() if model.reasoning}
-    shown = {key.setting for key in runs}.union(of_paper)
+    runs = prompted(load_records(inputs.metrics, JamMetrics))
+    printed, ours = _printed_drifts(inputs), _our_drifts(runs, inputs)
+    reasoning = {model.name for model in inputs.models if model.reasoning}
+    shown = {key.setting for key in runs}.union(_PAPER_SETTINGS)
     settings = [name for name in GROUPS if name in shown]
     languages = languages_of({**printed, **runs}) or inputs.options["languages"]
-    shown_marks: dict[tuple[str, str], list[_Mark]] = {}
+    marks: dict[tuple[str, str], list[_Mark]] = {}
     unmeasured = []
     for setting, language in product(settings, languages):
-        beside = reasoning if setting in of_paper else ()
-        theirs, own = (list(panel(of, setting, beside).values()) for of in (printed, ours))
-        of_panel = [item for item in [*theirs, *own] if item.key.language == language]
-        if of_panel:
-            shown_marks[setting, language] = of_panel
-        if not any(item.key.language == language for item in own):
+        also_shown = reasoning if setting in _PAPER_SETTINGS else ()
+        theirs = _of_language(panel(printed, setting, also_shown).values(), language)
+        own = _of_language(panel(ours, setting, also_shown).values(), language)
+        if theirs or own:
+            marks[setting, language] = theirs + own
+        if not own:
             unmeasured.append(f"{get_language(language).label} {title_of(setting)}")
-    figure, axes = _panels(len(shown_marks) or 1, height=1.4)
-    drawn = dict(zip(axes, shown_marks.values(), strict=False))
-    for axis, (setting, language) in zip(axes, shown_marks, strict=False):
+    figure, axes = _panels(len(marks) or 1, height=1.4)
+    drawn = dict(zip(axes, marks.values(), strict=False))
+    for axis, (setting, language) in zip(axes, marks, strict=False):
         axis.set_title(f"{get_language(language).label}\n{title_of(setting)}", fontsize=SMALLEST)
     for axis in axes[::2]:
         axis.set_ylabel("accuracy (%)")
@@ -145,7 +129,8 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     notes = ["Accuracy: on the originals. Larger markers: more parameters."]
     if runs and unmeasured:
         notes.append(f"Without a measured drift: {', '.join(unmeasured)}.")
-    return _finish(figure, runs, drawn, shapes, [*notes, *_notes(runs, inputs)], data=inputs.data)
+    notes += _notes(runs, inputs)
+    return _finish(figure, runs, drawn, shapes, notes, data=inputs.data)
 
 
 ACCURACY_VS_DRIFT = Figure(
@@ -156,6 +141,50 @@ ACCURACY_VS_DRIFT = Figure(
     with_panel,
     printed=("jam_table3", "text_numbers"),
 )
+
+
+_PAPER_SETTINGS = ("zero_shot", "few_shot_sc_cotbest")
+
+
+def _printed_drifts(inputs: DisplayInputs) -> dict[RunKey, _Mark]:
+    """Return the printed runs of Figure 2."""
+    models = _models(inputs)
+    numbers = inputs.printed("text_numbers", "id")
+    marks = {}
+    for key, row in _printed(inputs, "jam_table3").items():
+        number = (f"jam.variants_{key.language}",)
+        accuracy = 100 * row["success"] / numbers[number]["value"]
+        drift = row["negative_drift_pct"]
+        marks[key] = _drift_mark(key, models[key.model], drift, accuracy, printed=True)
+    return marks
+
+
+def _our_drifts(runs: Runs, inputs: DisplayInputs) -> dict[RunKey, _Mark]:
+    """Return our runs in Figure 2; runs with undefined drift are omitted."""
+    models = _models(inputs)
+    marks = {}
+    for key, seeds in runs.items():
+        drift, accuracy = mean_over_seeds(seeds, DRIFT), mean_over_seeds(seeds, ACCURACY)
+        if drift is not None and accuracy is not None:
+            mark = _drift_mark(key, models[key.model], drift, accuracy, printed=False)
+            marks[key] = mark._replace(suffix=_star(seeds))
+    return marks
+
+
+def _drift_mark(
+    key: RunKey, model: ModelDescription, drift: float, accuracy: float, *, printed: bool
+) -> _Mark:
+    marker = MARKERS["reasoning" if model.reasoning else "zero_shot"]
+    return _Mark(key, model, drift, accuracy, printed, marker, marker_area(model.parameters))
+
+
+def _star(seeds: Sequence[JamMetrics]) -> str:
+    """Return a star if a run has unreadable answers, otherwise an empty text."""
+    return "*" if unreadable(seeds)[0] else ""
+
+
+def _of_language(marks: Iterable[_Mark], language: str) -> list[_Mark]:
+    return [mark for mark in marks if mark.key.language == language]
 
 
 def _printed(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
@@ -174,41 +203,46 @@ def _models(inputs: DisplayInputs) -> dict[str, ModelDescription]:
 def confused_models(inputs: DisplayInputs) -> Drawing:
     """Draw Figure 3: a histogram of hard variants by how many models they confuse.
 
-    Variants that confuse no model are omitted, as in the paper, which prints only the total
-    of its bars. `counted_runs` selects the runs. Up to two bars are a line of text instead.
+    Variants that confuse no model are omitted, as in the paper, which prints only the total of its
+    bars. `counted_runs` selects the runs. If there are at most two bars, the figure is a line of
+    text.
     """
     metrics = load_records(inputs.metrics, JamMetrics)
     released = inputs.options["form"] == "released"
-    every, languages, models = prompted(metrics), languages_of(by_run(metrics)), _models(inputs)
+    all_runs, models = prompted(metrics), _models(inputs)
     reasoning = {name for name, model in models.items() if model.reasoning}
-    runs = counted_runs(every, () if released else reasoning)
-    printed = inputs.printed("text_numbers", "id")
+    counted = counted_runs(all_runs, () if released else reasoning)
+    printed = {} if released else inputs.printed("text_numbers", "id")
     bars: dict[str, list[int]] = {}
-    titles = {}
-    for language in languages:
-        confused = confused_runs(runs, language)
-        counts = Counter(confused.values())
-        del counts[0]
-        bars[language] = [counts[number] for number in range(1, max(counts, default=0) + 1)]
-        titles[language] = (
-            f"{get_language(language).label}: {sum(bars[language]) if confused else '–'} variants"
-        )
-        row = printed.get((f"jam.confusing_variants_{language}",))
-        if row and not released:
+    titles: dict[str, str] = {}
+    for language in languages_of(by_run(metrics)):
+        confused = confused_runs(counted, language)
+        bars[language] = _numbers_confused(confused.values())
+        total = sum(bars[language]) if confused else "–"
+        titles[language] = f"{get_language(language).label}: {total} variants"
+        if row := printed.get((f"jam.confusing_variants_{language}",)):
             titles[language] += f"\n(printed: {row['value']:g})"
-    if sum(map(len, bars.values())) > _MOST_IN_WORDS:
-        figure = _histograms({name: each for name, each in bars.items() if each}, titles)
-        without = [titles[name].replace("\n", " ") for name, each in bars.items() if not each]
-    else:
-        figure, without = _in_words(bars, titles), []
     others = "" if released else "; reasoning models zero-shot"
-    remarks = [f"{title_of(COUNTED_SETTING)}, seed {COUNTED_SEED}{others}."]
-    if uncounted := not_counted(every, runs, inputs):
-        listed = (f"{label} ({get_language(language).label})" for language, label in uncounted)
-        remarks.append(f"Without such a run, so not counted: {', '.join(listed)}.")
-    remarks += [f"{each}." for each in without]
-    _note(figure, every, [*remarks, *_unreadable(every, models), *_notes(runs, inputs)])
+    notes = [f"{title_of(COUNTED_SETTING)}, seed {COUNTED_SEED}{others}."]
+    if uncounted := not_counted(all_runs, counted, inputs):
+        labels = (f"{label} ({get_language(language).label})" for language, label in uncounted)
+        notes.append(f"Without such a run, so not counted: {', '.join(labels)}.")
+    if sum(map(len, bars.values())) <= _MOST_IN_WORDS:
+        figure = _in_words(bars, titles)
+    else:
+        figure = _histograms({name: heights for name, heights in bars.items() if heights}, titles)
+        without_bars = [name for name, heights in bars.items() if not heights]
+        notes += [f"{titles[name]}.".replace("\n", " ") for name in without_bars]
+    notes += _unreadable(all_runs, models)
+    notes += _notes(counted, inputs)
+    _note(figure, all_runs, notes)
     return figure
+
+
+def _numbers_confused(models_by_variant: Iterable[int]) -> list[int]:
+    """Return how many variants confuse exactly one model, two models and so on."""
+    counts = Counter(number for number in models_by_variant if number)
+    return [counts[number] for number in range(1, max(counts, default=0) + 1)]
 
 
 CONFUSED_MODELS = Figure(
@@ -226,7 +260,7 @@ _MOST_IN_WORDS = 2
 
 
 def _histograms(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> Drawing:
-    """Draw a panel of bars per language; their places are numbers of models."""
+    """Draw a panel per language; the first bar is for one confused model, the next for two."""
     from matplotlib.ticker import MaxNLocator
 
     figure, axes = _panels(len(bars), height=1.7, shared=True)
@@ -265,14 +299,16 @@ def _in_words(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> D
 
 def _unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> list[str]:
     """Return a note that counts the unreadable answers of runs; empty if there are none."""
-    listed = defaultdict(list)
+    counts_by_model = defaultdict(list)
     for key, seeds in runs.items():
         number, total = unreadable(seeds)
         if number:
             run = f"{get_language(key.language).label} {title_of(key.setting)} {number} of {total}"
-            listed[models[key.model].label].append(run)
-    parts = (f"{label}: {', '.join(counts)}" for label, counts in listed.items())
-    return [f"* Unreadable answers of {'; '.join(parts)}."] if listed else []
+            counts_by_model[models[key.model].label].append(run)
+    if not counts_by_model:
+        return []
+    parts = (f"{label}: {', '.join(counts)}" for label, counts in counts_by_model.items())
+    return [f"* Unreadable answers of {'; '.join(parts)}."]
 
 
 def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
@@ -282,36 +318,28 @@ def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
 def all_vs_mixed(inputs: DisplayInputs) -> Drawing:
     """Draw Figure 6: the shares of all-confused against mixed originals, one panel per language.
 
-    Marker shapes encode the prompt setting, and for models that reason, that they do. Printed runs
-    are hollow and drawn behind ours.
+    Reasoning models have one marker shape; the shapes of other models encode the prompt setting.
+    Printed runs are hollow and drawn behind ours.
     """
     runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
-    printed = _printed(inputs, "jam_table6")
     marks = []
-
-    def add(key: RunKey, every: float, none: float, some: float, *, is_printed: bool) -> None:
-        model, originals = models[key.model], every + none + some
-        if not originals:
-            return
-        shape = MARKERS["reasoning" if model.reasoning else key.setting]
-        star = "*" if not is_printed and unreadable(runs[key])[0] else ""
-        x, y = 100 * some / originals, 100 * every / originals
-        marks.append(_Mark(key, model, x, y, is_printed, shape, AREA, star))
-
-    for key, row in printed.items():
-        add(key, row["all_confused"], row["none_confused"], row["mixed"], is_printed=True)
+    for key, counts in _printed(inputs, "jam_table6").items():
+        if _originals(counts):
+            marks.append(_confusion_mark(key, models[key.model], counts, printed=True))
     for key, seeds in runs.items():
-        counts = (
-            fmean(getattr(item.confusion, part) for item in seeds)
-            for part in ("all_confused", "none_confused", "mixed")
-        )
-        add(key, *counts, is_printed=False)
+        counts = {
+            name: fmean(getattr(item.confusion, name) for item in seeds)
+            for name in Confusion.model_fields
+        }
+        if _originals(counts):
+            mark = _confusion_mark(key, models[key.model], counts, printed=False)
+            marks.append(mark._replace(suffix=_star(seeds)))
     languages = languages_of(mark.key for mark in marks)
     figure, axes = _panels(len(languages) or 1, height=1.9)
     drawn = {}
     for axis, language in zip(axes, languages, strict=False):
         axis.set_title(get_language(language).label)
-        drawn[axis] = [item for item in marks if item.key.language == language]
+        drawn[axis] = _of_language(marks, language)
     for axis in axes[::2]:
         axis.set_ylabel("all confused (AC), % of originals")
     _label_below(axes, "mixed (MX), % of originals")
@@ -329,14 +357,29 @@ ALL_VS_MIXED = Figure(
 )
 
 
+def _confusion_mark(
+    key: RunKey, model: ModelDescription, counts: Mapping[str, float], *, printed: bool
+) -> _Mark:
+    """Return a run by its numbers of all-confused, none-confused and mixed originals."""
+    originals = _originals(counts)
+    mixed = 100 * counts["mixed"] / originals
+    all_confused = 100 * counts["all_confused"] / originals
+    marker = MARKERS["reasoning" if model.reasoning else key.setting]
+    return _Mark(key, model, mixed, all_confused, printed, marker, AREA)
+
+
+def _originals(counts: Mapping[str, float]) -> float:
+    return sum(counts[name] for name in Confusion.model_fields)
+
+
 def _color(language: str) -> str:
     return COLORS[language_names().index(language) % len(COLORS)]
 
 
 def _panels(number: int, *, height: float, shared: bool = False) -> tuple[Drawing, list[Axes]]:
-    """Return a figure with panels of a height in inches, in up to two columns.
+    """Return a figure with panels in up to two columns.
 
-    If `shared`, all panels have the same axes.
+    `height` is the height of a panel in inches; if `shared`, all panels have the same axes.
     """
     import matplotlib.pyplot as plt
 
@@ -364,8 +407,10 @@ def _beyond(marks: Iterable[_Mark], moved: Iterable[_Mark]) -> list[str]:
         if mark != shown:
             run = f"{get_language(mark.key.language).label} {title_of(mark.key.setting)}"
             places[mark.model.label].append(f"{run} ({mark.x:.0f}, {mark.y:.0f})")
+    if not places:
+        return []
     parts = (f"{label}: {', '.join(dict.fromkeys(runs))}" for label, runs in places.items())
-    return [f"On the edge, because beyond the axes (x, y): {'; '.join(parts)}."] if places else []
+    return [f"On the edge, because beyond the axes (x, y): {'; '.join(parts)}."]
 
 
 def _label_below(axes: Sequence[Axes], text: str) -> None:
@@ -378,27 +423,26 @@ def _label_below(axes: Sequence[Axes], text: str) -> None:
 def _limits(printed: Sequence[float], ours: Sequence[float]) -> tuple[float, float]:
     """Return the limits of an axis in percent.
 
-    They enclose the printed numbers, and ours up to half their span away. A weak model of ours far
-    away would crush the printed numbers into a corner. Without printed numbers, they enclose ours.
+    The limits enclose the printed numbers, and those of our numbers that are at most half their
+    span away. A weak model farther away would crush the printed numbers into a corner. Without
+    printed numbers, the limits enclose ours.
     """
     low, high = min(printed or ours, default=0.0), max(printed or ours, default=100.0)
     reach = (high - low) / 2
-    near = [low, high, *(value for value in ours if low - reach <= value <= high + reach)]
-    margin = max(1.0, 0.12 * (max(near) - min(near)))
-    return max(0.0, min(near) - margin), min(100.0, max(near) + margin)
+    enclosed = [value for value in ours if low - reach <= value <= high + reach]
+    enclosed += [low, high]
+    margin = max(1.0, 0.12 * (max(enclosed) - min(enclosed)))
+    return max(0.0, min(enclosed) - margin), min(100.0, max(enclosed) + margin)
 
 
 def _fit(axes: Iterable[Axes], marks: Sequence[_Mark]) -> None:
     """Set the limits of panels that show some of these runs."""
-    limits = [
-        _limits(
-            [getattr(mark, name) for mark in marks if mark.printed],
-            [getattr(mark, name) for mark in marks if not mark.printed],
-        )
-        for name in ("x", "y")
-    ]
+    printed = [mark for mark in marks if mark.printed]
+    ours = [mark for mark in marks if not mark.printed]
+    horizontal = _limits([mark.x for mark in printed], [mark.x for mark in ours])
+    vertical = _limits([mark.y for mark in printed], [mark.y for mark in ours])
     for axis in axes:
-        axis.set(xlim=limits[0], ylim=limits[1])
+        axis.set(xlim=horizontal, ylim=vertical)
 
 
 def _on_edge(axis: Axes, mark: _Mark) -> _Mark:
@@ -498,16 +542,41 @@ def _finish(
         notes: Notes to print below the figure.
         data: Source of our data.
     """
+    marks = list(chain.from_iterable(drawn.values()))
+    for language in languages_of(mark.key for mark in marks):
+        marks_of_language = _of_language(marks, language)
+        axes = [axis for axis, shown in drawn.items() if set(shown) & set(marks_of_language)]
+        _fit(axes, marks_of_language)
+    drawn = {axis: [_on_edge(axis, mark) for mark in shown] for axis, shown in drawn.items()}
+    to_label = {axis: _draw(axis, shown) for axis, shown in drawn.items()}
+    _add_legend(figure, marks, shapes, data)
+    printed_first = sorted(marks, key=lambda mark: not mark.printed)
+    models = {mark.key.model: mark.model for mark in printed_first}
+    numbers = {model: number for number, model in enumerate(models, start=1)}
+    # Keep each number on one line with its name.
+    labels = (
+        f"{numbers[name]} {model.label}".replace(" ", "\N{NO-BREAK SPACE}")
+        for name, model in models.items()
+    )
+    all_notes = [", ".join(labels) + "."]
+    all_notes += _unreadable(runs, models)
+    all_notes += _beyond(marks, chain.from_iterable(drawn.values()))
+    all_notes += notes
+    _note(figure, runs, all_notes)
+    # Fix the layout first, because labels are placed in pixels.
+    figure.draw_without_rendering()
+    for axis, unlabeled in to_label.items():
+        _name(axis, unlabeled, drawn[axis], numbers)
+    return figure
+
+
+def _add_legend(
+    figure: Drawing, marks: Sequence[_Mark], shapes: Mapping[str, str], data: str
+) -> None:
+    """Draw the legend of marker shapes, and of the fill if there are printed runs."""
     import matplotlib as mpl
     from matplotlib.lines import Line2D
 
-    marks = [mark for shown in drawn.values() for mark in shown]
-    for language in languages_of(mark.key for mark in marks):
-        alike = [mark for mark in marks if mark.key.language == language]
-        _fit((axis for axis, shown in drawn.items() if {*shown} & {*alike}), alike)
-    drawn = {axis: [_on_edge(axis, mark) for mark in shown] for axis, shown in drawn.items()}
-    notes = [*_beyond(marks, chain.from_iterable(drawn.values())), *notes]
-    named = {axis: _draw(axis, shown) for axis, shown in drawn.items()}
     used = {mark.marker for mark in marks}
     handles: list[Artist] = []
     names = []
@@ -516,30 +585,16 @@ def _finish(
             handles.append(Line2D([], [], color="#555555", marker=marker, ls="", ms=AREA**0.5))
             names.append(text)
     if any(mark.printed for mark in marks):
-        # A bar for the fill, because the shapes have meanings of their own.
-        handles += [
-            mpl.patches.Patch(facecolor=face, edgecolor="#555555") for face in ("#555555", "none")
-        ]
-        ours = "ours, on the sample data" if data == "sample" else "ours"
-        names += [f"filled: {ours}", "hollow: printed"]
+        # Bars show the fill, because each shape has a meaning.
+        handles.append(mpl.patches.Patch(facecolor="#555555", edgecolor="#555555"))
+        handles.append(mpl.patches.Patch(facecolor="none", edgecolor="#555555"))
+        names.append("filled: ours, on the sample data" if data == "sample" else "filled: ours")
+        names.append("hollow: printed")
     figure.set_figheight(figure.get_figheight() + 0.15 * (1 + len(names) // 2))
     figure.legend(handles, names, loc="outside upper center", ncols=2)
-    by_print = sorted(marks, key=lambda mark: not mark.printed)
-    models = {mark.key.model: mark.model for mark in by_print}
-    numbers = {model: number for number, model in enumerate(models, start=1)}
-    # Keep each number on one line with its name.
-    listed = (
-        f"{numbers[name]} {model.label}".replace(" ", "\N{NO-BREAK SPACE}")
-        for name, model in models.items()
-    )
-    _note(figure, runs, [", ".join(listed) + ".", *_unreadable(runs, models), *notes])
-    # Fix the layout first, because labels are placed in pixels.
-    figure.draw_without_rendering()
-    for axis, to_label in named.items():
-        _name(axis, to_label, drawn[axis], numbers)
-    return figure
 
 
 def _note(figure: Drawing, runs: Runs, notes: Sequence[str]) -> None:
-    none = [] if runs else ["No language model was run."]
-    add_notes(figure, [*none, *notes])
+    if not runs:
+        notes = ["No language model was run.", *notes]
+    add_notes(figure, notes)

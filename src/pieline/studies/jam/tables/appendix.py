@@ -1,6 +1,8 @@
 """Build the tables of the human baseline (5.1), neutral contexts (G) and attention (H)."""
 
-from typing import Any
+from collections.abc import Collection
+from functools import partial
+from itertools import chain
 
 import pandas as pd
 
@@ -48,19 +50,16 @@ NO_RUN = "no run shows which variants mislead"
 
 def human_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return two annotators' accuracy (overall and by usage) and agreement."""
-    measures = [measure for of_row in HUMANS.values() for measure in of_row]
+    measures = list(chain.from_iterable(HUMANS.values()))
     numbers = OurNumbers(inputs.study)
     for item in load_records(inputs.metrics, HumanMetrics):
-        obstacles = [
-            *([_SIMULATED] if item.simulated else []),
-            *of_other_data(item),
-            *deviations_of(item),
-            *(
-                ["the paper's annotators judged English variants"]
-                if item.language != "english"
-                else []
-            ),
-        ]
+        obstacles = []
+        if item.simulated:
+            obstacles.append(_SIMULATED)
+        obstacles += of_other_data(item)
+        obstacles += deviations_of(item)
+        if item.language != "english":
+            obstacles.append("the paper's annotators judged English variants")
         numbers.add({}, measures, item, files=inputs.metrics, obstacles=obstacles)
     if not inputs.metrics:
         numbers.add({}, measures, None, not_run=UNLABELED)
@@ -71,20 +70,26 @@ def humans(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of two annotators' accuracy (overall and by usage) and agreement."""
     records = load_records(inputs.metrics, HumanMetrics)
     (by_measure,) = rows_of(numbers, ()).values()
-    usages = [Cell(text=str(one)) for item in records for one in (item.figurative, item.literal)]
     rows: list[Row] = []
     for label, measures in HUMANS.items():
         row = number_row((label,), [Column(each.name, "") for each in measures], by_measure)
-        cells = (*row.cells, *(usages if not rows else ()))
-        rows.append(Row((label,), (*cells, *[Cell(text=" ")] * (4 - len(cells))), row.reason))
+        cells = list(row.cells)
+        if not rows:
+            # The first row has the number of variants, also by usage.
+            for item in records:
+                cells += [Cell(text=str(item.figurative)), Cell(text=str(item.literal))]
+        cells += [Cell(text=" ")] * (4 - len(cells))
+        rows.append(Row((label,), tuple(cells), row.reason))
     language = records[0].language if records else "english"
-    simulated = any(item.simulated for item in records)
+    notes = data_notes(*records) + inputs.notes
+    if any(item.simulated for item in records):
+        notes = (SIMULATED_NOTE, *notes)
     return TableContent(
         heads=(headers(["Annotator", "Accuracy", "figurative", "literal", "ambiguous"]),),
-        groups=tuple(Group(tuple(part)) for part in (rows[:1], rows[1:3], rows[3:])),
+        groups=(Group(tuple(rows[:1])), Group(tuple(rows[1:3])), Group(tuple(rows[3:]))),
         caption=f"Human baseline: two people on hard variants ({get_language(language).label}), one"
         " of each original, in percent. “Ambiguous” counts as wrong.",
-        notes=(*([SIMULATED_NOTE] if simulated else []), *data_notes(*records), *inputs.notes),
+        notes=notes,
         wide=False,
     )
 
@@ -92,8 +97,9 @@ def humans(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 def _human_labels(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study) or "english" not in study.settings.languages:
         return None
-    labeled = study.settings.humans or study.settings.variants.source == "sample"
-    return study.display_inputs(others=[paths.HUMANS] if labeled else [])
+    if study.settings.humans or study.settings.variants.source == "sample":
+        return study.display_inputs(others=[paths.HUMANS])
+    return study.display_inputs()
 
 
 HUMANS_TABLE = Table(
@@ -111,15 +117,20 @@ def neutral_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the numbers of confusing variants that remain confusing with a neutral context."""
     records = zip(load_records(inputs.metrics, NeutralMetrics), inputs.metrics, strict=True)
     of_paper = {model.name for model in inputs.models if model.published_as == "GPT-4o mini"}
+    return of_runs(inputs, records, NEUTRAL, _neutral_keys, partial(_neutral_obstacles, of_paper))
 
-    def keys(item: NeutralMetrics) -> dict[str, str]:
-        return {name: getattr(item, name) for name in ("model", "setting", "language")}
 
-    def obstacles(item: NeutralMetrics) -> list[str]:
-        other = [] if item.model in of_paper else ["the paper's ablation is of GPT-4o mini"]
-        return [*of_other_data(item), *other, *deviations_of(item)]
+def _neutral_keys(item: NeutralMetrics) -> dict[str, str]:
+    return {"model": item.model, "setting": item.setting, "language": item.language}
 
-    return of_runs(inputs, records, NEUTRAL, keys, obstacles)
+
+def _neutral_obstacles(models_of_paper: Collection[str], item: NeutralMetrics) -> list[str]:
+    """Return why an ablation is not comparable with the paper's."""
+    obstacles = of_other_data(item)
+    if item.model not in models_of_paper:
+        obstacles.append("the paper's ablation is of GPT-4o mini")
+    obstacles += deviations_of(item)
+    return obstacles
 
 
 def neutral(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
@@ -132,14 +143,15 @@ def neutral(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("neutral_share", "%"),
     ]
     labels, rows = inputs.labels(), []
-    for (model, setting, language), of_run in rows_of(
-        numbers, ("model", "setting", "language")
-    ).items():
+    by_run = rows_of(numbers, ("model", "setting", "language"))
+    for (model, setting, language), of_run in by_run.items():
         name = marked(labels[model], {"": records})
         row = number_row((name, title_of(setting), get_language(language).label), columns, of_run)
         share = of_run["neutral_share"]
-        bounds = (rounded(bound, 1) for bound in (share.low, share.high) if bound is not None)
-        rows.append(Row(row.labels, (*row.cells, Cell(text=", ".join(bounds))), row.reason))
+        interval = ""
+        if share.low is not None and share.high is not None:
+            interval = f"{rounded(share.low, 1)}, {rounded(share.high, 1)}"
+        rows.append(Row(row.labels, (*row.cells, Cell(text=interval)), row.reason))
     return TableContent(
         heads=((*headers(["Model", "Setting", "Language"], columns), Head("95% interval")),),
         groups=(Group(tuple(rows)),),
@@ -150,7 +162,9 @@ def neutral(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _neutral_run(study: ConfiguredStudy) -> DisplayInputs | None:
-    runs = study.plan.select(experiment=settings.NEUTRAL) if has_results(study) else []
+    if not has_results(study):
+        return None
+    runs = study.plan.select(experiment=settings.NEUTRAL)
     return study.display_inputs(runs, models=[run.model for run in runs]) if runs else None
 
 
@@ -167,12 +181,13 @@ NEUTRAL_TABLE = Table(
 
 def attention_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the share of the PIE's attention that falls on cue words, in percent."""
-    numbers, place = OurNumbers(inputs.study), dict[str, Any](inputs.options)
+    numbers = OurNumbers(inputs.study)
+    keys = dict(inputs.options)
     for item in load_records(inputs.metrics, AttentionMetrics):
-        obstacles = [*of_other_data(item), *deviations_of(item)]
-        numbers.add(place, ATTENTION, item, files=inputs.metrics, obstacles=obstacles)
+        obstacles = of_other_data(item) + deviations_of(item)
+        numbers.add(keys, ATTENTION, item, files=inputs.metrics, obstacles=obstacles)
     if not inputs.metrics:
-        numbers.add(place, ATTENTION, None, not_run=NO_RUN)
+        numbers.add(keys, ATTENTION, None, not_run=NO_RUN)
     return numbers.frame()
 
 
@@ -198,7 +213,7 @@ def attention(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         caption="Share of the attention from the PIE to its context that falls on the content words"
         " of the added context, mean over layers, heads and pairs, in percent with 95% bootstrap"
         " intervals over pairs.",
-        notes=(*data_notes(*load_records(inputs.metrics, AttentionMetrics)), *inputs.notes),
+        notes=data_notes(*load_records(inputs.metrics, AttentionMetrics)) + inputs.notes,
     )
 
 

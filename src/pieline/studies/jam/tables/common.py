@@ -26,8 +26,9 @@ from pieline.studies.jam.settings import ANALYZED
 
 T = TypeVar("T")
 COUNTED_SETTING: PromptSetting = "few_shot_sc_cotbest"
+"""Setting of the runs that Figure 3 counts, as in the released code."""
 COUNTED_SEED = 42
-"""Setting and seed of the runs that Figure 3 counts, as in the released code."""
+"""Seed of the runs that Figure 3 counts, as in the released code."""
 
 
 class RunKey(NamedTuple):
@@ -78,7 +79,7 @@ def panel(runs: Mapping[RunKey, T], setting: str, reasoning: Collection[str]) ->
 
 
 def mean_over_seeds(seeds: Sequence[JamMetrics], measure: Measure[JamMetrics]) -> float | None:
-    """Return the mean of a measure; None if it is unknown of a seed."""
+    """Return the mean of a measure; None if the measure is unknown for a seed."""
     values = [measure.value(item) for item in seeds]
     known = [value for value in values if value is not None]
     return fmean(known) if known and len(known) == len(values) else None
@@ -87,14 +88,15 @@ def mean_over_seeds(seeds: Sequence[JamMetrics], measure: Measure[JamMetrics]) -
 def counted_runs(runs: Runs, reasoning: Collection[str]) -> Runs:
     """Return the runs of language models that Figure 3 counts: few-shot, with one seed.
 
-    For models in `reasoning`, the setting is zero-shot, as in Figure 2. Models without a run with
-    this seed and setting are excluded.
+    Models in `reasoning` run zero-shot, as in Figure 2. Models without a run with this seed and
+    setting are excluded.
     """
-    seeds = {
-        key: [item for item in run_seeds if item.seed == COUNTED_SEED]
-        for key, run_seeds in panel(runs, COUNTED_SETTING, reasoning).items()
-    }
-    return {key: run_seeds for key, run_seeds in seeds.items() if run_seeds}
+    counted = {}
+    for key, seeds in panel(runs, COUNTED_SETTING, reasoning).items():
+        seeds_counted = [item for item in seeds if item.seed == COUNTED_SEED]
+        if seeds_counted:
+            counted[key] = seeds_counted
+    return counted
 
 
 def confused_runs(runs: Runs, language: str) -> dict[str, int]:
@@ -103,9 +105,9 @@ def confused_runs(runs: Runs, language: str) -> dict[str, int]:
     Each run has one seed.
     """
     totals = Counter[str]()
-    for key, run_seeds in runs.items():
+    for key, seeds in runs.items():
         if key.language == language:
-            for case in chain.from_iterable(item.judged for item in run_seeds):
+            for case in chain.from_iterable(item.judged for item in seeds):
                 totals.update(case.flipped)
     return dict(totals)
 
@@ -146,14 +148,14 @@ def has_results(study: ConfiguredStudy) -> bool:
     return bool(study.settings.models) and study.settings.variants.source != "none"
 
 
-def runs_of(study: ConfiguredStudy, *besides: str) -> DisplayInputs:
-    """Return inputs with the runs of language models, encoders and the kinds in `besides`."""
-    runs = study.plan.select(kind=("llm", "encoder", *besides), experiment="")
+def runs_of(study: ConfiguredStudy, *more_kinds: str) -> DisplayInputs:
+    """Return inputs with the runs of language models, encoders and models of `more_kinds`."""
+    runs = study.plan.select(kind=("llm", "encoder", *more_kinds), experiment="")
     return study.display_inputs(runs, "llm", "encoder", models=study.settings.models)
 
 
 def with_panel(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the runs of this project, the languages and the models of Figure 3."""
+    """Return inputs with the runs of this project, its languages and the form of Figure 3."""
     if not has_results(study):
         return None
     settings = study.settings
@@ -165,15 +167,13 @@ def with_baselines(study: ConfiguredStudy) -> DisplayInputs | None:
     """Return inputs with all runs, including external ones, and baselines."""
     if not has_results(study):
         return None
-    given = runs_of(study, "predictions")
-    scored = (path for name in study.settings.languages for path in paths.baselines(name))
-    described = (
-        ModelDescription(name=name, kind="baseline", label=label)
-        for name, label in BASELINES.items()
-    )
-    return given.model_copy(
-        update={"metrics": (*given.metrics, *scored), "models": (*given.models, *described)}
-    )
+    inputs = runs_of(study, "predictions")
+    metrics, models = list(inputs.metrics), list(inputs.models)
+    for language in study.settings.languages:
+        metrics += paths.baselines(language)
+    for name, label in BASELINES.items():
+        models.append(ModelDescription(name=name, kind="baseline", label=label))
+    return inputs.model_copy(update={"metrics": tuple(metrics), "models": tuple(models)})
 
 
 def statistics_of(study: ConfiguredStudy) -> DisplayInputs:
@@ -189,11 +189,12 @@ def attention_of(study: ConfiguredStudy) -> DisplayInputs | None:
     model = study.settings.attention
     if not (has_results(study) and model):
         return None
-    place = {"language": ANALYZED, "model": model}
-    made = study.plan.metrics(kind=("llm", "encoder"), experiment="", language=ANALYZED)
-    others = [paths.ATTENTION.format(**place)] if made else []
-    given = study.display_inputs(models=[model], others=others)
-    return given.model_copy(update={"options": place})
+    keys = {"language": ANALYZED, "model": model}
+    others = []
+    if study.plan.metrics(kind=("llm", "encoder"), experiment="", language=ANALYZED):
+        others.append(paths.ATTENTION.format(**keys))
+    inputs = study.display_inputs(models=[model], others=others)
+    return inputs.model_copy(update={"options": keys})
 
 
 def runs_with_files(inputs: DisplayInputs) -> dict[RunKey, list[tuple[JamMetrics, str]]]:
@@ -212,7 +213,8 @@ def run_numbers(inputs: DisplayInputs, measures: Sequence[Measure[JamMetrics]]) 
 
 
 def _keys_of(item: JamMetrics) -> dict[str, str]:
-    return {name: str(getattr(item, name)) for name in (*RunKey._fields, "seed")}
+    key = RunKey(item.setting, item.model, item.language)
+    return {**key._asdict(), "seed": str(item.seed)}
 
 
 def code_of(language: str) -> str:
@@ -223,13 +225,11 @@ def code_of(language: str) -> str:
 def printed_runs(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
     """Return the rows of a printed table by run, for described models only."""
     names = {label: models[-1] for label, models in inputs.names().items()}
-    rows = inputs.printed(file, *RunKey._fields)
-    keys = {key: RunKey(*key) for key in rows}
-    return {
-        key._replace(model=names[key.model]): rows[of_paper]
-        for of_paper, key in keys.items()
-        if key.model in names
-    }
+    rows = {}
+    for (setting, label, language), row in inputs.printed(file, *RunKey._fields).items():
+        if label in names:
+            rows[RunKey(setting, names[label], language)] = row
+    return rows
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
@@ -242,27 +242,28 @@ def not_counted(
 ) -> list[tuple[str, str]]:
     """Return the language and label of each model with runs, none of which Figure 3 counts."""
     labels = inputs.labels()
-    every, some = ({(key.language, labels[key.model]) for key in of} for of in (runs, counted))
-    return sorted(every - some)
+    with_runs = {(key.language, labels[key.model]) for key in runs}
+    return sorted(with_runs - {(key.language, labels[key.model]) for key in counted})
 
 
 def missing_runs(inputs: DisplayInputs, runs: Iterable[RunKey]) -> dict[RunKey, str]:
-    """Return why configured runs are missing of which no seed is in `runs`."""
-    made, missing = {*runs}, dict[RunKey, str]()
+    """Return why configured runs are missing, for those of which `runs` has no seed."""
+    made, missing = set(runs), dict[RunKey, str]()
     for run in inputs.left_out():
-        if (key := key_of(run.keys)) not in made:
+        key = key_of(run.keys)
+        if key not in made:
             missing.setdefault(key, run.not_run)
     return missing
 
 
 def key_of(keys: Mapping[str, str]) -> RunKey:
-    """Return the key of the runs that differ from one only in their seed."""
+    """Return the key of a run without its seed."""
     return RunKey(keys["setting"], keys["model"], keys["language"])
 
 
 def _left_out_seeds(inputs: DisplayInputs, runs: Iterable[RunKey]) -> tuple[str, ...]:
     """Return notes on missing seeds of runs that have other seeds."""
-    labels, made = inputs.labels(), {*runs}
+    labels, made = inputs.labels(), set(runs)
     return tuple(
         f"Without seed {run.keys['seed']} of {labels[run.keys['model']]}"
         f" ({title_of(run.keys['setting'])}, {get_language(run.keys['language']).label}):"
@@ -275,14 +276,14 @@ def _left_out_seeds(inputs: DisplayInputs, runs: Iterable[RunKey]) -> tuple[str,
 def of_other_data(*measured: Measured) -> list[str]:
     """Return why numbers on data other than the paper's are not comparable.
 
-    The result has no reason for the user's own data, because the run conditions state it.
+    For the user's own data, the conditions of the runs state the reason instead.
     """
     other = (item.data_note or NOT_RELEASED for item in measured if not data_is_explained(item))
     return list(dict.fromkeys(other))
 
 
 def data_notes(*metrics: MetricRecord) -> tuple[str, ...]:
-    """Return a note if data of these metrics were verified only by counts; else an empty tuple."""
+    """Return a note if the data was verified only by counts; otherwise an empty tuple."""
     return (BY_COUNTS,) if any(item.data_note == BY_COUNTS for item in metrics) else ()
 
 
@@ -291,7 +292,7 @@ def obstacles_of(*metrics: JamMetrics) -> list[str]:
     reasons = of_other_data(*metrics)
     if not all(item.overall.variants for item in metrics):
         reasons.append("no hard variants")
-    return [*reasons, *deviations_of(*metrics)]
+    return reasons + deviations_of(*metrics)
 
 
 def deviations_of(*metrics: MetricRecord) -> list[str]:
@@ -304,10 +305,13 @@ def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]
 
     Args:
         label: Label of the model.
-        runs: Runs of the model by a name (possibly empty), which is displayed with their number.
+        runs: Runs of the model, by a name to display with the number; the name may be empty.
     """
-    counts = ((name, *unreadable(seeds)) for name, seeds in runs.items())
-    parts = [f"{name} {number} of {total}".strip() for name, number, total in counts if number]
+    parts = []
+    for name, seeds in runs.items():
+        number, total = unreadable(seeds)
+        if number:
+            parts.append(f"{name} {number} of {total}".strip())
     return f"{label} (unreadable: {', '.join(parts)})" if parts else label
 
 
@@ -315,12 +319,12 @@ def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str,
     """Return the notes below a table on missing seeds, scoring, unreadable answers and data."""
     runs = {RunKey(item.setting, item.model, item.language) for item in metrics}
     released = {item.scoring for item in metrics} == {"released"}
-    has_unreadable = any(unreadable([item])[0] for item in metrics)
-    as_what = "as answers that name no idiom" if released else "as wrong"
-    return (
-        *_left_out_seeds(inputs, runs),
-        *(["Scored as the released analysis does."] if released else []),
-        *([f"Unreadable answers (of all, over seeds) count {as_what}."] if has_unreadable else []),
-        *data_notes(*metrics),
-        *inputs.notes,
-    )
+    notes = list(_left_out_seeds(inputs, runs))
+    if released:
+        notes.append("Scored as the released analysis does.")
+    if any(unreadable([item])[0] for item in metrics):
+        as_what = "as answers that name no idiom" if released else "as wrong"
+        notes.append(f"Unreadable answers (of all, over seeds) count {as_what}.")
+    notes += data_notes(*metrics)
+    notes += inputs.notes
+    return tuple(notes)

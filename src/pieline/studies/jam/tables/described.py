@@ -36,7 +36,7 @@ _FILES = {
     "ID10M silver": "id10m/train_{language}.tsv",
     "ID10M-JAM": "id10m-jam/{language}.json",
 }
-"""Paths in data/upstream.yaml of those datasets in Table 1 that this project reads."""
+"""Paths in data/upstream.yaml of the datasets in Table 1 that this project reads."""
 _UNREAD = "this project does not read it"
 _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer"}
 
@@ -49,16 +49,18 @@ def example(inputs: DisplayInputs) -> TableContent:
     groups = []
     for language, path in inputs.files.items():
         rows: dict[str, list[Row]] = {}
-        for original, *variants in by_original(load_sentences(path)).values():
+        for sentences in by_original(load_sentences(path)).values():
+            original = sentences[0]
             usage = "figurative" if original.is_figurative else "literal"
-            if usage in rows or not variants:
+            if usage in rows or len(sentences) == 1:
                 continue
-            rows[usage] = []
-            for what, item in (("original", original), ("hard variant", variants[0])):
-                labels = (f"{original.pies[0]} ({usage})", what)
-                rows[usage].append(text_row(labels, item.sentence))
-        shown = tuple(row for pair in rows.values() for row in pair)
-        groups.append(Group(shown, get_language(language).label))
+            label = f"{original.pies[0]} ({usage})"
+            rows[usage] = [
+                text_row((label, "original"), original.sentence),
+                text_row((label, "hard variant"), sentences[1].sentence),
+            ]
+        rows_of_usages = tuple(chain.from_iterable(rows.values()))
+        groups.append(Group(rows_of_usages, get_language(language).label))
     return TableContent(
         heads=(headers(["Language", "PIE", "", "Sentence"]),),
         groups=tuple(groups),
@@ -97,8 +99,8 @@ def datasets(inputs: DisplayInputs) -> TableContent:
         }
         ours = " ".join(code for code in printed.split() if code in available)
         reason = "" if ours else _UNREAD
-        partly = "" if ours == printed else "this project reads no file in the others"
-        stated = state(ours, printed, reason=reason or partly)
+        difference = "" if ours == printed else "this project reads no file in the others"
+        stated = state(ours, printed, reason=reason or difference)
         rows.append(text_row((name,), stated, reason=reason))
     return TableContent(
         heads=(headers(["Dataset", "Languages here"]),),
@@ -140,10 +142,12 @@ def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     `inputs.options` are the fine-tuning settings; empty if no encoder is fine-tuned.
     """
     tuning = JamFineTuning.model_validate(inputs.options) if inputs.options else None
-    why = "" if tuning else "no encoder is fine-tuned in this configuration"
-    measures = HYPERPARAMETERS.values()
     return described.hyperparameter_numbers(
-        inputs, measures, tuning, file="jam_table4", not_run=why
+        inputs,
+        HYPERPARAMETERS.values(),
+        tuning,
+        file="jam_table4",
+        not_run="" if tuning else "no encoder is fine-tuned in this configuration",
     )
 
 
@@ -185,8 +189,8 @@ def prompt(inputs: DisplayInputs) -> TableContent:
         loaded = load_prompt(inputs.files[setting])
         values = {"idioms": ["{idiom}"]} if is_example else {}
         turns = loaded.messages(sentence="{sentence}", language="{language}", **values)
-        about = loaded.about.get("source") or loaded.about.get("purpose", "")
-        notes += [f"{title}: {' '.join(str(about).split())}"] if about else []
+        if about := loaded.about.get("source") or loaded.about.get("purpose"):
+            notes.append(f"{title}: {' '.join(str(about).split())}")
         groups.append(Group(tuple(text_row((_ROLES[role],), text) for role, text in turns), title))
     return TableContent(
         heads=(headers(["Prompt", "Turn", "Text"]),),
@@ -200,14 +204,17 @@ def prompt(inputs: DisplayInputs) -> TableContent:
 def _prompts(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
-    settings, setting_of = study.settings, dict[str, str]()
-    own = (settings.settings_of(model) for model in settings.by_model)
-    for setting in chain(settings.settings, *own):
+    settings = list(study.settings.settings)
+    for model in study.settings.by_model:
+        settings += study.settings.settings_of(model)
+    names: dict[str, str] = {}
+    for setting in settings:
         for kind, file in paths.prompt_files(study, setting).items():
-            setting_of.setdefault(file, setting if kind == "prompt" else "few_shot_example")
-    files = {setting: file for file, setting in setting_of.items()}
-    given = study.display_inputs().with_files(**files)
-    return given.model_copy(update={"options": {"prompts": list(files)}})
+            # Settings that share a template are listed once.
+            names.setdefault(file, setting if kind == "prompt" else "few_shot_example")
+    files = {name: file for file, name in names.items()}
+    inputs = study.display_inputs().with_files(**files)
+    return inputs.model_copy(update={"options": {"prompts": list(files)}})
 
 
 PROMPT_TABLE = Table(
@@ -273,17 +280,13 @@ def statistics_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """
     numbers = OurNumbers(inputs.study)
     for item, path in zip(load_records(inputs.metrics, JamStatistics), inputs.metrics, strict=True):
-        verified = [SELF_VERIFIED] if item.data_note == BY_COUNTS else []
         for dataset, measures in DATASETS.items():
-            obstacles = _obstacles(item, dataset)
+            keys = {"scope": dataset, "language": item.language}
             for measure in measures:
-                numbers.add(
-                    {"scope": dataset, "language": item.language},
-                    [measure],
-                    item,
-                    files=[path],
-                    obstacles=obstacles + (verified if measure.name == "test_variants" else []),
-                )
+                obstacles = _obstacles(item, dataset)
+                if measure.name == "test_variants" and item.data_note == BY_COUNTS:
+                    obstacles.append(SELF_VERIFIED)
+                numbers.add(keys, [measure], item, files=[path], obstacles=obstacles)
     return numbers.frame()
 
 
@@ -297,28 +300,14 @@ def statistics(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     ]
     records = load_records(inputs.metrics, JamStatistics)
     by_row = rows_of(numbers, ("scope", "language"))
-
-    def cell(number: Number | None) -> Cell:
-        return Cell(
-            number, text=f"{number.ours:,.0f}" if number and number.ours is not None else ""
-        )
-
-    groups = (
-        Group(
-            tuple(
-                Row(
-                    (code_of(item.language),),
-                    tuple(
-                        cell(by_row[dataset, item.language].get(column.measure))
-                        for column in columns
-                    ),
-                )
-                for item in records
-            ),
-            dataset,
-        )
-        for dataset in DATASETS
-    )
+    groups = []
+    for dataset in DATASETS:
+        rows = []
+        for item in records:
+            of_row = by_row[dataset, item.language]
+            cells = tuple(_count_cell(of_row.get(column.measure)) for column in columns)
+            rows.append(Row((code_of(item.language),), cells))
+        groups.append(Group(tuple(rows), dataset))
     return TableContent(
         heads=(
             (*headers(["", "", "Train"]), Head("Test", 2), Head("")),
@@ -328,8 +317,14 @@ def statistics(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         caption="ID10M (original sentences) and ID10M-JAM, whose instances are hard variants. A"
         " dash marks what a dataset does not have or what was not computed. PIEs that differ only"
         " in case, spaces or punctuation count once.",
-        notes=(*data_notes(*records), *inputs.notes),
+        notes=data_notes(*records) + inputs.notes,
     )
+
+
+def _count_cell(number: Number | None) -> Cell:
+    """Return a cell with a count that has thousands separators."""
+    text = "" if number is None or number.ours is None else f"{number.ours:,.0f}"
+    return Cell(number, text=text)
 
 
 STATISTICS_TABLE = Table(

@@ -5,7 +5,7 @@ Without hard variants, a table of the originals replaces these tables.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -63,8 +63,6 @@ GEMINI = (
     " models separately for fairness."
 )
 """Caveat in the caption of the paper's Table 3."""
-OfRow = Mapping[str, Mapping[str, Number]]
-"""Numbers of a table row by language and measure."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +127,11 @@ DRIFT_TABLE = Table(
 
 def usage_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return our numbers of Table 5."""
-    of_usages = (
-        measure for success, _, drift in (LITERAL, IDIOMATIC) for measure in (success, drift)
+    literal_success, _, literal_drift = LITERAL
+    idiomatic_success, _, idiomatic_drift = IDIOMATIC
+    return _numbers(
+        inputs, (SUCCESS, literal_success, literal_drift, idiomatic_success, idiomatic_drift)
     )
-    return _numbers(inputs, (SUCCESS, *of_usages))
 
 
 def usage_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
@@ -249,51 +248,77 @@ def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> Tabl
     """
     metrics = load_records(inputs.metrics, JamMetrics)
     runs, width = by_run(metrics), len(layout.columns)
-    shown = languages_of({*runs, *(key_of(run.keys) for run in inputs.runs)})
+    shown = languages_of([*runs, *(key_of(run.keys) for run in inputs.runs)])
     by_row = _by_row(numbers, inputs, layout.printed, shown)
-    models = {model.name: model for model in inputs.models}
     side_by_side = max(2, _MAX_COLUMNS // width // 2 * 2)
-    heads: tuple[tuple[Head, ...], ...] = ()
+    first_heads: tuple[tuple[Head, ...], ...] = ()
     groups: list[Group] = []
     for start in range(0, max(1, len(shown)), side_by_side):
         languages = shown[start : start + side_by_side]
+        # Languages below the first ones fill up their columns.
         missing = (side_by_side - len(languages)) * width if start else 0
-        rows: dict[str, list[Row]] = defaultdict(list)
-        for (setting, name), of_row in by_row.items():
-            if of_row.keys() & {*languages}:
-                seeds = {key: runs.get(RunKey(setting, name, key), []) for key in shown}
-                row = _row(models[name].label, of_row, seeds, languages, layout.columns)
-                cells = (*row.cells, *[Cell(text=" ")] * missing)
-                rows[group_of(setting, models[name])].append(replace(row, cells=cells))
-        own = _heads(languages, layout.columns, missing)
-        heads = heads or own
-        titles = [title for title in dict.fromkeys([*GROUPS, *rows]) if rows[title] or not shown]
-        groups += [
-            Group(tuple(rows[title]), title_of(title), own if start and title == titles[0] else ())
-            for title in titles
+        heads = _heads(languages, layout.columns, missing)
+        sections: dict[str, list[Row]] = defaultdict(list)
+        for row in by_row:
+            if row.numbers.keys() & set(languages):
+                seeds = {name: runs.get(row.key_in(name), []) for name in shown}
+                cells = _row(row, seeds, languages, layout.columns)
+                padded = (*cells.cells, *[Cell(text=" ")] * missing)
+                sections[row.section].append(replace(cells, cells=padded))
+        titles = [
+            title for title in dict.fromkeys([*GROUPS, *sections]) if sections[title] or not shown
         ]
+        for number, title in enumerate(titles):
+            repeats_heads = start > 0 and number == 0
+            rows = tuple(sections[title])
+            groups.append(Group(rows, title_of(title), heads if repeats_heads else ()))
+        first_heads = first_heads or heads
     totals = {item.language: layout.of(item) for item in metrics}
     counts = ", ".join(f"{total} in {get_language(name).label}" for name, total in totals.items())
     counts = f" (of {counts})" if counts else ""
-    compared = layout.printed in inputs.files and any(item.dataset_is_released for item in metrics)
     return TableContent(
-        heads=heads,
+        heads=first_heads,
         groups=tuple(groups),
         caption=layout.caption.format(*layout.symbols, of=counts),
         caption_latex=layout.caption.format(*layout.symbols.values(), of=counts),
-        notes=(
-            f"±: standard deviation over seeds (ddof 1). {PROMPTS}",
-            *([JUDGED, *_single_seed_ranges(numbers, layout.columns)] if compared else []),
-            *layout.remarks,
-            *notes_on(metrics, inputs),
-        ),
+        notes=_notes(numbers, metrics, inputs, layout),
     )
+
+
+def _notes(
+    numbers: pd.DataFrame, metrics: Sequence[JamMetrics], inputs: DisplayInputs, layout: Layout
+) -> tuple[str, ...]:
+    notes = [f"±: standard deviation over seeds (ddof 1). {PROMPTS}"]
+    if layout.printed in inputs.files and any(item.dataset_is_released for item in metrics):
+        notes.append(JUDGED)
+        notes += _single_seed_ranges(numbers, layout.columns)
+    notes += layout.remarks
+    notes += notes_on(metrics, inputs)
+    return tuple(notes)
+
+
+@dataclass(frozen=True)
+class _ResultRow:
+    """A setting and a model, with their numbers by language and measure."""
+
+    setting: str
+    model: ModelDescription
+    numbers: dict[str, Mapping[str, Number]] = field(default_factory=dict)
+
+    @property
+    def section(self) -> str:
+        """Table section of the row."""
+        return group_of(self.setting, self.model)
+
+    def key_in(self, language: str) -> RunKey:
+        """Return the key of the row's runs in a language."""
+        return RunKey(self.setting, self.model.name, language)
 
 
 def _by_row(
     numbers: pd.DataFrame, inputs: DisplayInputs, printed: str, shown: Sequence[str]
-) -> dict[tuple[str, str], dict[str, dict[str, Number]]]:
-    """Return the numbers of each row (setting and model): the paper's rows in its order, then ours.
+) -> list[_ResultRow]:
+    """Return the rows of a table: the paper's in its order, then ours.
 
     Args:
         numbers: Frame of numbers.
@@ -304,52 +329,57 @@ def _by_row(
     by_key = {RunKey(*key): of_run for key, of_run in rows_of(numbers, RunKey._fields).items()}
     planned = {key_of(run.keys) for run in inputs.runs}
     own = {
-        key[:2]
+        (key.setting, key.model)
         for key, of_run in by_key.items()
         if key in planned or any(number.files for number in of_run.values())
     }
-    of_paper = [*printed_runs(inputs, printed)] if inputs.rows == "paper" else []
-    models = [model.name for model in inputs.row_models()]
-
-    def place(key: RunKey) -> tuple[int, int]:
-        in_paper = of_paper.index(key) if key in of_paper else len(of_paper)
-        return in_paper, models.index(key.model)
-
-    rows: dict[tuple[str, str], dict[str, dict[str, Number]]] = defaultdict(dict)
-    known = (key for key in by_key if key.model in models and key.language in shown)
-    for key in sorted(known, key=place):
-        if inputs.rows == "paper" or key[:2] in own:
-            rows[key[:2]][key.language] = by_key[key]
-    return rows
+    of_paper = list(printed_runs(inputs, printed)) if inputs.rows == "paper" else []
+    models = {model.name: model for model in inputs.row_models()}
+    paper_places = {key: place for place, key in enumerate(of_paper)}
+    model_places = {name: place for place, name in enumerate(models)}
+    known = [key for key in by_key if key.model in models and key.language in shown]
+    known.sort(key=lambda key: (paper_places.get(key, len(of_paper)), model_places[key.model]))
+    rows: dict[tuple[str, str], _ResultRow] = {}
+    for key in known:
+        setting, model, language = key
+        if inputs.rows == "paper" or (setting, model) in own:
+            row = rows.setdefault((setting, model), _ResultRow(setting, models[model]))
+            row.numbers[language] = by_key[key]
+    return list(rows.values())
 
 
 def _row(
-    label: str,
-    of_row: OfRow,
+    row: _ResultRow,
     seeds: Mapping[str, Sequence[JamMetrics]],
     languages: Sequence[str],
     columns: Sequence[Column],
 ) -> Row:
-    """Return a row; if nothing was run for it, it states the reason of the first language."""
-    made = {code_of(name): of_run for name, of_run in seeds.items() if name in of_row}
-    missing = (number.missing for name in seeds for number in of_row.get(name, {}).values())
-    return Row(
-        (marked(label, made),),
-        tuple(column.cell(of_row.get(name, {})) for name in languages for column in columns),
-        "" if any(made.values()) else next(missing, NOT_CONFIGURED),
-    )
+    """Lay out a row for some languages; `seeds` are its runs by language, including others.
+
+    If nothing was run for the row, it states the reason of the first language.
+    """
+    made = {code_of(name): of_run for name, of_run in seeds.items() if name in row.numbers}
+    reason = ""
+    if not any(made.values()):
+        missing = (n.missing for name in seeds for n in row.numbers.get(name, {}).values())
+        reason = next(missing, NOT_CONFIGURED)
+    cells = []
+    for language in languages:
+        cells += [column.cell(row.numbers.get(language, {})) for column in columns]
+    return Row((marked(row.model.label, made),), tuple(cells), reason)
 
 
 def _heads(
     languages: Sequence[str], columns: Sequence[Column], missing: int
 ) -> tuple[tuple[Head, ...], ...]:
     """Return the headers of some languages, and an empty one over the `missing` columns."""
-    filler = [Head("", missing)] if missing else []
-    names = (Head(get_language(name).label, len(columns)) for name in languages)
-    return (
-        (*headers(["", ""]), *names, *filler),
-        (*headers(["Setting", "Model"], [*columns] * len(languages)), *filler),
-    )
+    names = tuple(Head(get_language(name).label, len(columns)) for name in languages)
+    upper = headers(["", ""]) + names
+    lower = headers(["Setting", "Model"], list(columns) * len(languages))
+    if missing:
+        filler = (Head("", missing),)
+        return upper + filler, lower + filler
+    return upper, lower
 
 
 def _single_seed_ranges(numbers: pd.DataFrame, columns: Sequence[Column]) -> list[str]:
@@ -358,21 +388,22 @@ def _single_seed_ranges(numbers: pd.DataFrame, columns: Sequence[Column]) -> lis
     The list is empty if there are no comparable numbers from a single seed.
     """
     names = {column.measure: column.header.partition(" ")[0] for column in columns}
-    halves: dict[str, dict[str, float]] = defaultdict(dict)
+    half_widths: dict[str, dict[str, float]] = defaultdict(dict)
     for of_run in rows_of(numbers, RunKey._fields).values():
         for measure, name in names.items():
             number = of_run.get(measure)
             if number and number.verdict in COMPARED and f"{measure}{DEVIATION}" not in of_run:
-                wide = halves[get_language(number.language).label]
+                of_language = half_widths[get_language(number.language).label]
                 if number.range_low is not None and number.range_high is not None:
                     half = (number.range_high - number.range_low) / 2
-                    wide[name] = max(wide.get(name, 0.0), half)
-    listed = (
-        f"{language} {', '.join(f'{name} ±{half:.1f}' for name, half in wide.items())}"
-        for language, wide in sorted(halves.items())
-    )
-    note = f"For a printed single seed, that range is wide: {'; '.join(listed)}."
-    return [note] if halves else []
+                    of_language[name] = max(of_language.get(name, 0.0), half)
+    if not half_widths:
+        return []
+    parts = []
+    for language, of_language in sorted(half_widths.items()):
+        ranges = ", ".join(f"{name} ±{half:.1f}" for name, half in of_language.items())
+        parts.append(f"{language} {ranges}")
+    return [f"For a printed single seed, that range is wide: {'; '.join(parts)}."]
 
 
 def group_of(setting: str, model: ModelDescription) -> str:

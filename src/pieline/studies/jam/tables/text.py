@@ -1,8 +1,9 @@
 """Build the table of numbers stated in section 5 of ID10M-JAM."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -35,16 +36,34 @@ from pieline.studies.jam.tables.common import (
     with_panel,
 )
 
+T = TypeVar("T")
 _PANELS = {"zero_shot": "", "few_shot_sc_cotbest": " few shot"}
 """Settings for which the paper states medians, with the ending of their labels."""
-_MEDIANS = {
-    Measure[float]("median_accuracy", lambda ours: ours): (ACCURACY, "success"),
-    Measure[float]("median_drift", lambda ours: ours): (DRIFT, "negative_drift"),
-}
-"""Medians, with the measure of a run and the one that Table 3 prints."""
+
+
+class _Median(NamedTuple):
+    """A median over language models.
+
+    Attributes:
+        name: Name of the quantity.
+        of_run: Measure of a run, of which the median is taken.
+        column: Measure that Table 3 prints for a run.
+    """
+
+    name: str
+    of_run: Measure[JamMetrics]
+    column: str
+
+    @property
+    def measure(self) -> Measure[float]:
+        """Measure of the median itself."""
+        return Measure(f"median_{self.name}", float)
+
+
+_MEDIANS = (_Median("accuracy", ACCURACY, "success"), _Median("drift", DRIFT, "negative_drift"))
 _CONFUSING = Measure[int]("confusing_variants", lambda ours: ours, decimals=0)
 _DRAWN = "both are medians of runs that deviate as printed"
-"""Assumption under which a median is within sampling range."""
+"""Assumption on which the sampling range of a median is based."""
 _JUDGED = (
     "Within sampling range does not mean equal: two medians differ by no more than 95% of pairs of"
     " draws do, if each printed run is drawn with its deviation (for a single seed: the pooled"
@@ -55,7 +74,7 @@ _UNKNOWN = "unknown of every run"
 
 
 class Drawn(NamedTuple):
-    """A printed mean with its deviation, and the rows whose pooled deviation replaces none."""
+    """A printed mean with its deviation, and the rows to pool if it has no deviation."""
 
     spread: Spread
     pool: tuple[Spread, ...]
@@ -66,54 +85,84 @@ def text_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     metrics, numbers = load_records(inputs.metrics, JamMetrics), OurNumbers(inputs.study)
     runs, printed = prompted(metrics), printed_numbers(inputs)
     obstacles = _obstacles(metrics, runs, _printed_spreads(inputs, printed, "success"))
-    reasoning = {model.name for model in inputs.models if model.reasoning}
-    released = inputs.options["form"] == "released"
-    counted = counted_runs(runs, () if released else reasoning)
-    uncounted = not_counted(runs, counted, inputs)
     for language in _languages(runs):
-        counts = confused_runs(counted, language)
-        confusing = sum(count > 0 for count in counts.values()) if counts else None
-        none = [f"{label} has no such run" for name, label in uncounted if name == language]
-        own = [*([WITHOUT_REASONING] if released else []), *none] if counts else []
-        numbers.add(
-            {"language": language},
-            [_CONFUSING],
-            confusing,
-            files=inputs.metrics,
-            obstacles=[*own, *obstacles],
-            not_run="" if counts else _UNKNOWN,
-        )
-        for median_of, (measure, column) in _MEDIANS.items():
-            name = median_of.name.removeprefix("median_")
-            theirs = _printed_spreads(inputs, printed, column)
+        _add_confusing_variants(numbers, inputs, runs, language, obstacles)
+        for statistic in _MEDIANS:
+            spreads = _printed_spreads(inputs, printed, statistic.column)
             for setting in _PANELS:
-                keys = {"measure": median_of.name, "setting": setting, "language": language}
-                means = {
-                    key: mean_over_seeds(seeds, measure)
-                    for key, seeds in panel(runs, setting, reasoning).items()
-                    if key.language == language
+                keys = {
+                    "measure": statistic.measure.name,
+                    "setting": setting,
+                    "language": language,
                 }
+                drawn = _of_language(panel(spreads, setting, _reasoning(inputs)), language)
+                means = _means(statistic.of_run, runs, inputs, setting, language)
                 known = [mean for mean in means.values() if mean is not None]
-                unknown = (
-                    f"{name} of {inputs.labels()[key.model]} is unknown"
+                unknown = [
+                    f"{statistic.name} of {inputs.labels()[key.model]} is unknown"
                     for key, mean in means.items()
                     if mean is None
-                )
-                drawn = [
-                    row
-                    for key, row in panel(theirs, setting, reasoning).items()
-                    if key.language == language
                 ]
                 numbers.add(
                     keys,
-                    [median_of],
+                    [statistic.measure],
                     median(known) if known else None,
                     files=inputs.metrics,
-                    obstacles=[*(unknown if known else ()), *obstacles],
+                    obstacles=unknown + obstacles if known else obstacles,
                     not_run="" if known else _UNKNOWN,
-                    ranges=_range_of_median(drawn, keys, printed),
+                    ranges=_range_of_median(list(drawn.values()), keys, printed),
                 )
     return numbers.frame()
+
+
+def _add_confusing_variants(
+    numbers: OurNumbers,
+    inputs: DisplayInputs,
+    runs: Runs,
+    language: str,
+    obstacles: Sequence[str],
+) -> None:
+    """Add the number of variants that confuse at least one counted run (see `counted_runs`)."""
+    released = inputs.options["form"] == "released"
+    counted = counted_runs(runs, () if released else _reasoning(inputs))
+    counts = confused_runs(counted, language)
+    if not counts:
+        numbers.add(
+            {"language": language},
+            [_CONFUSING],
+            None,
+            files=inputs.metrics,
+            obstacles=obstacles,
+            not_run=_UNKNOWN,
+        )
+        return
+    reasons = [WITHOUT_REASONING] if released else []
+    for name, label in not_counted(runs, counted, inputs):
+        if name == language:
+            reasons.append(f"{label} has no such run")
+    numbers.add(
+        {"language": language},
+        [_CONFUSING],
+        sum(count > 0 for count in counts.values()),
+        files=inputs.metrics,
+        obstacles=[*reasons, *obstacles],
+    )
+
+
+def _means(
+    measure: Measure[JamMetrics], runs: Runs, inputs: DisplayInputs, setting: str, language: str
+) -> dict[RunKey, float | None]:
+    """Return the mean over seeds of each run in the panel of a setting and language."""
+    shown = _of_language(panel(runs, setting, _reasoning(inputs)), language)
+    return {key: mean_over_seeds(seeds, measure) for key, seeds in shown.items()}
+
+
+def _reasoning(inputs: DisplayInputs) -> set[str]:
+    return {model.name for model in inputs.models if model.reasoning}
+
+
+def _of_language(runs: Mapping[RunKey, T], language: str) -> dict[RunKey, T]:
+    return {key: value for key, value in runs.items() if key.language == language}
 
 
 def _languages(runs: Runs) -> list[str]:
@@ -124,7 +173,8 @@ def _obstacles(
     metrics: Sequence[JamMetrics], runs: Runs, printed: Mapping[RunKey, Drawn]
 ) -> list[str]:
     """Return why numbers over all runs are not comparable with the printed ones."""
-    theirs, ours = ({key[:2] for key in of} for of in (printed, runs))
+    theirs = {(key.setting, key.model) for key in printed}
+    ours = {(key.setting, key.model) for key in runs}
     obstacles = obstacles_of(
         *(item for item in metrics if item.language in JamSettings().languages)
     )
@@ -138,16 +188,16 @@ def _obstacles(
 def _printed_spreads(
     inputs: DisplayInputs, printed: pd.DataFrame, measure: str
 ) -> dict[RunKey, Drawn]:
-    """Return what Table 3 prints of the described language models, and the rows to pool with it."""
+    """Return what Table 3 prints for the described language models, by run."""
     models = inputs.labels()
-    rows = printed[
-        (printed["shown_by"].map(first_table) == "jam_drift") & (printed["measure"] == measure)
-    ]
-    return {
-        RunKey(row["setting"], row["model"], row["language"]): Drawn(row["spread"], row["pool"])
-        for row in rows.to_dict("records")
-        if row["setting"] != FINE_TUNED and row["model"] in models
-    }
+    in_table_3 = printed["shown_by"].map(first_table) == "jam_drift"
+    rows = printed[in_table_3 & (printed["measure"] == measure)]
+    spreads = {}
+    for row in rows.to_dict("records"):
+        if row["setting"] != FINE_TUNED and row["model"] in models:
+            key = RunKey(row["setting"], row["model"], row["language"])
+            spreads[key] = Drawn(row["spread"], row["pool"])
+    return spreads
 
 
 def _range_of_median(
@@ -169,36 +219,27 @@ def text(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of medians over language models, and of confusing variants."""
     metrics = load_records(inputs.metrics, JamMetrics)
     runs, labels = prompted(metrics), inputs.labels()
-    reasoning = {model.name for model in inputs.models if model.reasoning}
-    averaged = {
-        f"{get_language(language).label}, {title_of(setting)}": sorted(
-            labels[key.model] for key in panel(runs, setting, reasoning) if key.language == language
-        )
-        for language in _languages(runs)
-        for setting in _PANELS
-    }
-    rows = [
-        Row(
-            (
-                f"{number.measure} {number.language}{_PANELS.get(number.setting, '')}".replace(
-                    "_", " "
-                ),
-            ),
-            (Cell(number),),
-        )
-        for number in numbers_of(numbers)
-    ]
+    models_of_medians = {}
+    for language, setting in product(_languages(runs), _PANELS):
+        median_name = f"{get_language(language).label}, {title_of(setting)}"
+        shown = _of_language(panel(runs, setting, _reasoning(inputs)), language)
+        models_of_medians[median_name] = sorted(labels[key.model] for key in shown)
+    rows = []
+    for number in numbers_of(numbers):
+        label = f"{number.measure} {number.language}{_PANELS.get(number.setting, '')}"
+        rows.append(Row((label.replace("_", " "),), (Cell(number),)))
+    notes = []
+    if any(item.dataset_is_released for item in metrics):
+        notes.append(_JUDGED)
+    notes += _different_models(models_of_medians)
+    notes += notes_on(metrics, inputs)
     return TableContent(
         heads=(headers(["Number", "ours" if inputs.data == "own" else "ours (printed)"]),),
         groups=(Group(tuple(rows)),),
         caption="Medians over language models (accuracy on originals and negative drift, in per"
         " cent) and the number of hard variants that confuse at least one of them. Reasoning models"
         " are in the medians of both settings, as in Figure 2.",
-        notes=(
-            *([_JUDGED] if any(item.dataset_is_released for item in metrics) else []),
-            *_different_models(averaged),
-            *notes_on(metrics, inputs),
-        ),
+        notes=tuple(notes),
         wide=False,
     )
 
@@ -214,14 +255,14 @@ TEXT_TABLE = Table(
 )
 
 
-def _different_models(averaged: Mapping[str, Sequence[str]]) -> list[str]:
+def _different_models(models_of_medians: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a note with the models of each median, if medians are over different models.
 
-    `averaged` lists the labels of the models by language and setting; medians without models have
-    no number.
+    `models_of_medians` has the labels of the models by language and setting; a median without
+    models has no number.
     """
-    listed = {where: ", ".join(labels) for where, labels in averaged.items() if labels}
-    if len(set(listed.values())) < 2:
+    models = {name: ", ".join(labels) for name, labels in models_of_medians.items() if labels}
+    if len(set(models.values())) < 2:
         return []
-    medians = "; ".join(f"{where}: {labels}" for where, labels in listed.items())
+    medians = "; ".join(f"{name}: {labels}" for name, labels in models.items())
     return [f"The medians are over different models. {medians}."]

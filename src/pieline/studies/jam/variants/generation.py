@@ -40,6 +40,7 @@ VARIANT_TOKENS = 80
 WRITTEN = 5
 """Variants written per original, in one call (section 3.3)."""
 READINGS = {True: "figurative", False: "literal"}
+"""Names of the usages in the prompts, by whether a usage is figurative."""
 
 
 class WrittenVariants(BaseModel):
@@ -124,12 +125,10 @@ def generate_variants(
     written = _parsed(_writing_questions(originals, writing), ask, WrittenVariants)
     texts = _texts(written, WRITTEN)
     reviewed = _parsed(_reviewing_questions(originals, texts, writing), ask, TextReviews)
-    variants = [
-        variant
-        for item in originals
-        if item.id in reviewed
-        for variant in _reviewed_variants(item, texts[item.id], reviewed[item.id].value)
-    ]
+    variants: list[Variant] = []
+    for item in originals:
+        if item.id in reviewed:
+            variants += _reviewed_variants(item, texts[item.id], reviewed[item.id].value)
     return variants, {
         "originals": len(originals),
         "written": _count_outcomes(written),
@@ -170,9 +169,9 @@ def questions_ahead(
 ) -> list[Question]:
     """Return the questions of both calls for every original, to estimate costs in advance.
 
-    `recorded` looks up recorded answers by key. If the first answer is not recorded, the second
-    question is approximated with the original in place of each text; if the first answer is
-    recorded but unreadable, there is no second question.
+    `recorded` looks up recorded answers by key. If the first answer is not recorded, the original
+    stands for each text in the second question. If the first answer is recorded but unreadable,
+    there is no second question.
     """
     questions = _writing_questions(originals, writing)
     answers = recorded([question.key for question in questions.values()])
@@ -182,9 +181,11 @@ def questions_ahead(
         if question.key in answers
     }
     texts = {item.id: [item.sentence] * WRITTEN for item in originals}
-    texts |= {name: [] for name in parsed}
+    for name in parsed:
+        texts[name] = []
     texts |= _texts(parsed, WRITTEN)
-    return [*questions.values(), *_reviewing_questions(originals, texts, writing).values()]
+    reviewing = _reviewing_questions(originals, texts, writing)
+    return list(questions.values()) + list(reviewing.values())
 
 
 def confusing_variants(path: str | Path) -> list[str]:
@@ -196,12 +197,10 @@ def confusing_variants(path: str | Path) -> list[str]:
     misjudges 58 variants in total, so the ablation counts all misjudged variants, as Table 6 does
     (`confusion_as_printed`).
     """
-    return [
-        name
-        for original in read_json(path)["judged"]
-        for name, correct in original["variants"].items()
-        if not correct
-    ]
+    confusing = []
+    for original in read_json(path)["judged"]:
+        confusing += [name for name, correct in original["variants"].items() if not correct]
+    return confusing
 
 
 def sample_neutral_variants(
@@ -230,7 +229,7 @@ def sample_neutral_variants(
 def generate_neutral_variants(
     sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting, ask: Ask
 ) -> tuple[list[JamSentence], dict[str, Any]]:
-    """Have a model write one neutral variant for each confusing one (appendix G).
+    """Have a model write a neutral variant for each confusing variant (appendix G).
 
     A neutral variant has the id and number of the hard variant and a context of similar length.
 
@@ -260,17 +259,17 @@ def generate_neutral_variants(
 def with_neutral(
     sentences: Sequence[JamSentence], neutral: Iterable[JamSentence]
 ) -> list[JamSentence]:
-    """Replace each hard variant with its neutral one, or with its original if there is none."""
+    """Replace each hard variant with its neutral variant, or with its original if it has none."""
     replacements = {item.id: item for item in neutral}
     originals = {item.id: item for item in sentences if item.is_original}
-    place = ("id", "original_id", "variant_number")
-    return [
-        replacements.get(item.id)
-        or originals[item.original_id].model_copy(
-            update={name: getattr(item, name) for name in place}
-        )
-        for item in sentences
-    ]
+    replaced = []
+    for item in sentences:
+        replacement = replacements.get(item.id)
+        if replacement is None:
+            ids = item.model_dump(include={"id", "original_id", "variant_number"})
+            replacement = originals[item.original_id].model_copy(update=ids)
+        replaced.append(replacement)
+    return replaced
 
 
 def neutral_questions(
@@ -278,9 +277,11 @@ def neutral_questions(
 ) -> dict[str, Question]:
     """Return the questions for neutral variants, by id of the confusing variant."""
     originals = {item.id: item for item in sentences if item.is_original}
-    chosen = [item for item in sentences if not item.is_original and item.id in confusing]
-    prompt, questions = load_prompt(writing.prompts / NEUTRAL_PROMPT), {}
-    for item in chosen:
+    prompt = load_prompt(writing.prompts / NEUTRAL_PROMPT)
+    questions = {}
+    for item in sentences:
+        if item.is_original or item.id not in confusing:
+            continue
         original = originals[item.original_id]
         context = added_context(original.sentence, item.sentence)
         # Variants of one original have nearly identical prompts; the sample number separates their
@@ -360,7 +361,9 @@ class NeutralVariants(_VariantTask):
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return one question for each hard variant to rewrite."""
-        return list(neutral_questions(*self._chosen(), self._writing(entry, "prompt")).values())
+        sentences, confusing = self._dataset()
+        writing = self._writing(entry, "prompt")
+        return list(neutral_questions(sentences, confusing, writing).values())
 
     def likely_output_tokens(self) -> int:
         """Estimate the output tokens of an answer, which has one variant."""
@@ -368,11 +371,13 @@ class NeutralVariants(_VariantTask):
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Generate the variants and write them with a report."""
+        sentences, confusing = self._dataset()
         writing = self._writing(entry, "prompt")
-        self._save(*generate_neutral_variants(*self._chosen(), writing, ask))
+        variants, report = generate_neutral_variants(sentences, confusing, writing, ask)
+        self._save(variants, report)
 
-    def _chosen(self) -> tuple[list[JamSentence], list[str]]:
-        """Load the dataset and the ids of variants that confused the model."""
+    def _dataset(self) -> tuple[list[JamSentence], list[str]]:
+        """Load the dataset and the ids of the hard variants to rewrite: those that confused."""
         sentences = load_jsonl(self.inputs["dataset"], JamSentence)
         return sentences, confusing_variants(self.inputs["metrics"])
 
@@ -385,12 +390,13 @@ class NeutralContexts(NeutralVariants):
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Generate all neutral variants, and write the dataset with them."""
-        sentences, every = self._chosen()
+        sentences, variants = self._dataset()
         writing = self._writing(entry, "prompt")
-        neutral, report = generate_neutral_variants(sentences, every, writing, ask)
+        neutral, report = generate_neutral_variants(sentences, variants, writing, ask)
         self._save(with_neutral(sentences, neutral), report)
 
-    def _chosen(self) -> tuple[list[JamSentence], list[str]]:
+    def _dataset(self) -> tuple[list[JamSentence], list[str]]:
+        """Load the dataset and the ids of all its hard variants."""
         sentences = load_jsonl(self.inputs["dataset"], JamSentence)
         return sentences, [item.id for item in sentences if not item.is_original]
 
@@ -423,14 +429,15 @@ def _reviewed_variants(
     for number, text in enumerate(texts, start=1):
         review = by_number.get(number)
         fields: dict[str, Any] = {"number": number, "source": "generated"}
+        final = text
         if review is None:
             fields |= {"model_verdict": "unknown", "flags": ("not_reviewed_by_model",)}
         else:
             fields |= {"model_verdict": review.verdict, "note": review.reason}
-        # Keep a valid text as written, because the validator may copy it with changes.
-        changed = review is not None and review.verdict != "valid"
-        final = review.text.strip() if review and changed else text
-        variants.append(make_variant(original, final or text, **fields))
+            # Keep a valid text as written, because the validator may copy it with changes.
+            if review.verdict != "valid":
+                final = review.text.strip() or text
+        variants.append(make_variant(original, final, **fields))
     return variants
 
 

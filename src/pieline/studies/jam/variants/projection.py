@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, Span, Tag
 
@@ -34,14 +35,13 @@ def find_original(original: str, variant: str) -> Span | None:
     if verbatim >= 0 and _is_apart(variant, verbatim, verbatim + len(original)):
         return Span(verbatim, verbatim + len(original))
     letters = _letters(variant)
-    wanted = "".join(letter for letter, _ in _letters(original))
-    text = "".join(letter for letter, _ in letters)
-    at = text.rfind(wanted) if wanted else -1
+    text, target = _only_letters(variant), _only_letters(original)
+    at = text.rfind(target) if target else -1
     while at >= 0:
-        start, end = letters[at][1], letters[at + len(wanted) - 1][1] + 1
+        start, end = letters[at][1], letters[at + len(target) - 1][1] + 1
         if _is_apart(variant, start, end) and _same_words(original, variant[start:end]):
             return Span(start, end + _closing_punctuation(variant[end:]))
-        at = text.rfind(wanted, 0, at + len(wanted) - 1)
+        at = text.rfind(target, 0, at + len(target) - 1)
     return None
 
 
@@ -81,10 +81,10 @@ def project_tags(
     place = find_original(original, variant)
     if place is None:
         return None
-    before, inside, after = variant[: place.start], variant[slice(*place)], variant[place.end :]
+    # The space after the original belongs to its last token.
+    end = len(variant) - len(variant[place.end :].lstrip())
+    before, inside, after = variant[: place.start], variant[place.start : end], variant[end:]
     before_tokens = tokenize(before, elides=elides)
-    space = len(after) - len(after.lstrip())
-    inside, after = inside + after[:space], after[space:]
     if inside.rstrip() == original.rstrip():
         inside_tokens, inside_tags = list(tokens), list(tags)
         inside_tokens[-1] = inside_tokens[-1].rstrip() + inside[len(inside.rstrip()) :]
@@ -104,46 +104,65 @@ def _carry_over(
     tokens: Sequence[str], tags: Sequence[Tag], text: str
 ) -> tuple[list[str], list[Tag]]:
     """Return tokens and tags of a text that differs from the original only in punctuation."""
+    new_tokens: list[str] = []
+    new_tags: list[Tag] = []
+    done = 0
+    for word in _tagged_words(tokens, tags, text):
+        # Punctuation between two words of an idiom belongs to the idiom.
+        gap_tag: Tag = INSIDE if new_tokens and word.tag == INSIDE else OUTSIDE
+        _append_gap(text[done : word.start], gap_tag, new_tokens, new_tags)
+        new_tokens.append(text[word.start : word.end])
+        new_tags.append(word.tag)
+        done = word.end
+    _append_gap(text[done:], OUTSIDE, new_tokens, new_tags)
+    return new_tokens, new_tags
+
+
+class _TaggedWord(NamedTuple):
+    """Characters of a word and its tag."""
+
+    start: int
+    end: int
+    tag: Tag
+
+
+def _tagged_words(tokens: Sequence[str], tags: Sequence[Tag], text: str) -> list[_TaggedWord]:
+    """Locate the original's tokens that have letters in a text with the same letters."""
     letters = _letters(text)
-    spans: list[tuple[int, int, Tag]] = []
+    words: list[_TaggedWord] = []
     position = 0
     for token, token_tag in zip(tokens, tags, strict=True):
         count = len(_letters(token))
-        if count:
-            first, last = letters[position][1], letters[position + count - 1][1] + 1
-            # If an idiom's first token was a removed punctuation mark, the idiom begins here.
-            headless = token_tag == INSIDE and (not spans or spans[-1][2] == OUTSIDE)
-            tag = BEGIN if headless else token_tag
-            spans.append((*_with_apostrophe(token, text, first, last), tag))
-            position += count
-    new_tokens: list[str] = []
-    labels: list[Tag] = []
-    done = 0
-    for number, (first, last, tag) in enumerate(spans):
-        gap = text[done:first]
-        # Punctuation between two words of an idiom belongs to the idiom.
-        within: Tag = INSIDE if number and tag == INSIDE else OUTSIDE
-        if new_tokens:
-            space = len(gap) - len(gap.lstrip())
-            new_tokens[-1] += gap[:space]
-            gap = gap[space:]
-        pieces = tokenize(gap)
-        new_tokens += [*pieces, text[first:last]]
-        labels += [within] * len(pieces) + [tag]
-        done = last
-    rest = text[done:]
-    space = len(rest) - len(rest.lstrip())
-    new_tokens[-1] += rest[:space]
-    pieces = tokenize(rest[space:])
-    return new_tokens + pieces, labels + [OUTSIDE] * len(pieces)
+        if not count:
+            continue
+        first, last = letters[position][1], letters[position + count - 1][1] + 1
+        start, end = _with_apostrophe(token, text, first, last)
+        # If an idiom's first token was a removed punctuation mark, the idiom begins here.
+        begins = token_tag == INSIDE and (not words or words[-1].tag == OUTSIDE)
+        words.append(_TaggedWord(start, end, BEGIN if begins else token_tag))
+        position += count
+    return words
+
+
+def _append_gap(gap: str, tag: Tag, tokens: list[str], tags: list[Tag]) -> None:
+    """Append the punctuation between two words; leading space belongs to the token before it."""
+    if tokens:
+        punctuation = gap.lstrip()
+        tokens[-1] += gap[: len(gap) - len(punctuation)]
+        gap = punctuation
+    pieces = tokenize(gap)
+    tokens += pieces
+    tags += [tag] * len(pieces)
 
 
 def _with_apostrophe(token: str, text: str, first: int, last: int) -> tuple[int, int]:
     """Extend the span of a token such as "'s" or "l'" to include its apostrophe."""
-    bare, plain = token.strip().translate(_APOSTROPHES), text.translate(_APOSTROPHES)
-    begins = bare[0] == "'" and first > 0 and plain[first - 1] == "'"
-    ends = bare[-1] == "'" and plain[last : last + 1] == "'"
-    return first - begins, last + ends
+    token, text = token.strip().translate(_APOSTROPHES), text.translate(_APOSTROPHES)
+    if token[0] == "'" and first > 0 and text[first - 1] == "'":
+        first -= 1
+    if token[-1] == "'" and text[last : last + 1] == "'":
+        last += 1
+    return first, last
 
 
 def _letters(text: str) -> list[tuple[str, int]]:
@@ -151,11 +170,15 @@ def _letters(text: str) -> list[tuple[str, int]]:
     return [(character.lower()[0], at) for at, character in enumerate(text) if character.isalnum()]
 
 
+def _only_letters(text: str) -> str:
+    return "".join(letter for letter, _ in _letters(text))
+
+
 def _is_apart(text: str, start: int, end: int) -> bool:
     """Return whether a part of the text starts and ends at word boundaries."""
-    before = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
-    after = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
-    return not (before or after)
+    starts_in_word = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
+    ends_in_word = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
+    return not (starts_in_word or ends_in_word)
 
 
 def _same_words(original: str, text: str) -> bool:
@@ -163,11 +186,13 @@ def _same_words(original: str, text: str) -> bool:
 
     Hyphens and apostrophes may differ; spaces within a word may not.
     """
-    words = [
-        ["".join(letter for letter, _ in _letters(word)) for word in re.split(r"\s+|[-–—]", part)]
-        for part in (original, text)
-    ]
-    return [word for word in words[0] if word] == [word for word in words[1] if word]
+    return _words(original) == _words(text)
+
+
+def _words(text: str) -> list[str]:
+    """Return the letters of each word; hyphens and dashes separate words."""
+    words = [_only_letters(word) for word in re.split(r"\s+|[-–—]", text)]
+    return [word for word in words if word]
 
 
 def _closing_punctuation(rest: str) -> int:

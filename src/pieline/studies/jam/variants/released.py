@@ -21,7 +21,9 @@ from pieline.studies.jam.records import PRINTED_COUNTS, Original, Variant, Varia
 from pieline.studies.jam.variants.projection import find_original
 from pieline.studies.jam.variants.validation import make_variant
 
+_HINT = "correct this record"
 _PER_ORIGINAL = 3
+"""Number of variants per original in the paper."""
 _KNOWN_EDITS = frozenset({"can → could"})
 """Known edits of originals in the released variants."""
 _FEW, _MOST_ODD = 3, 1 / 3
@@ -49,40 +51,25 @@ def read_variants(
     """
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
-    variants, others = [], []
+    variants, with_other_pie = [], []
     for number, row in enumerate(read_rows(path), start=1):
-        where, hint = f"{path}: record {number}", "correct this record"
-        record = validated(_ReleasedVariant, row, where=where, hint=hint)
+        where = f"{path}: record {number}"
+        record = validated(_ReleasedVariant, row, where=where, hint=_HINT)
         original = by_id.get(record.sentence_id or "") or by_text.get(record.sentence)
-        original = original or _most_similar(record.sentence, by_text, where=where)
+        if original is None:
+            original = _most_similar(record.sentence, by_text, where=where)
         if record.is_figurative != original.is_figurative:
             hint = "use the original's is_figurative"
             raise UserError("is_figurative differs from the original's", where=where, hint=hint)
-        named = ((record.PIE, original.pies), (record.true_idioms, original.true_idioms))
-        if any(value and not _names(value, pies) for value, pies in named):
-            others.append(where)
-        fields = {"number": record.variant_number, "source": source, "verdict": "valid"}
-        idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
-        text = record.variant_sentence
-        if find_original(original.sentence, text) is None:
-            text = nfc(text)
-        try:
-            variant = make_variant(original, text, true_idioms=idioms, **fields)
-        except ValidationError as error:
-            raise UserError(explain(error), where=where, hint=hint) from None
-        if find_original(original.sentence, variant.sentence) is None:
-            tokens = _tokens(record)
-            if tokens is None or fuzz.partial_ratio(original.sentence, variant.sentence) < _EDITED:
-                hint = "include the original sentence"
-                raise UserError("the original is not in the variant", where=where, hint=hint)
-            own = {"tokens": tokens, "tags": tuple(record.tags)}
-            variant = validated(Variant, variant.model_dump() | own, where=where, hint=hint)
-        variants.append(variant)
+        if _has_other_pie(record, original):
+            with_other_pie.append(where)
+        variants.append(_to_variant(record, original, source, where))
     texts = [(f"{path}: {item.id}", item.sentence) for item in variants]
     check_texts(texts, repeated=False)
-    if len(others) > max(_FEW, len(variants) * _MOST_ODD):
-        problem = f"the PIE differs from the original's ({len(others)} of {len(variants)} records)"
-        raise UserError(problem, where=others[0], hint="check PIE and true_idioms")
+    differing = len(with_other_pie)
+    if differing > max(_FEW, len(variants) * _MOST_ODD):
+        problem = f"the PIE differs from the original's ({differing} of {len(variants)} records)"
+        raise UserError(problem, where=with_other_pie[0], hint="check PIE and true_idioms")
     counts = Counter(item.id for item in variants)
     if repeated := [name for name, count in counts.items() if count > 1]:
         hint = "give the variants of an original different numbers"
@@ -90,8 +77,49 @@ def read_variants(
     return variants
 
 
+def _to_variant(
+    record: "_ReleasedVariant", original: Original, source: VariantSource, where: str
+) -> Variant:
+    """Convert a record to a variant of an original.
+
+    Raises:
+        UserError: The record is invalid, or has neither its original nor tokens and tags of an
+            edited original.
+    """
+    text = record.variant_sentence
+    if find_original(original.sentence, text) is None:
+        text = nfc(text)
+    true_idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
+    try:
+        variant = make_variant(
+            original,
+            text,
+            true_idioms=true_idioms,
+            number=record.variant_number,
+            source=source,
+            verdict="valid",
+        )
+    except ValidationError as error:
+        raise UserError(explain(error), where=where, hint=_HINT) from None
+    if find_original(original.sentence, text) is not None:
+        return variant
+    tokens = _tokens(record)
+    if tokens is None or fuzz.partial_ratio(original.sentence, text) < _EDITED:
+        hint = "include the original sentence"
+        raise UserError("the original is not in the variant", where=where, hint=hint)
+    own = {"tokens": tokens, "tags": tuple(record.tags)}
+    return validated(Variant, variant.model_dump() | own, where=where, hint=_HINT)
+
+
+def _has_other_pie(record: "_ReleasedVariant", original: Original) -> bool:
+    """Return whether a record names another PIE, or other figurative PIEs, than its original."""
+    if record.PIE and not _names(record.PIE, original.pies):
+        return True
+    return bool(record.true_idioms) and not _names(record.true_idioms, original.true_idioms)
+
+
 def _most_similar(text: str, by_text: Mapping[str, Original], *, where: str) -> Original:
-    """Return the original that an edited sentence is most similar to.
+    """Return the original from which a sentence was edited: the most similar one.
 
     Raises:
         UserError: None is similar enough.
@@ -126,8 +154,9 @@ def _names(value: Any, pies: Iterable[str]) -> bool:
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
     """Return the first difference from the paper's description of variants; empty if there is none.
 
-    The paper has a known number of variants, three per original, and each contains its original
-    with only minor punctuation differences (sections 3.3 and 3.4), except for known edits.
+    The paper states the numbers of originals and variants, three variants per original, and that
+    each variant contains its original with only minor punctuation differences (sections 3.3 and
+    3.4). Known edits are no difference.
     """
     language = originals[0].language
     if language not in PRINTED_COUNTS:
@@ -171,18 +200,16 @@ def edited_originals(
 
 def _edits(original: str, variant: str) -> list[str]:
     """Return edits ("old → new") from the original to the most similar suffix of the variant."""
-    old, new = original.split(), variant.split()
-    ends = (new[start:] for start in range(len(new)))
-    nearest = min(ends, key=lambda words: Levenshtein.distance(old, words))
-    changed = (op for op in Levenshtein.opcodes(old, nearest) if op.tag != "equal")
-    return [
-        f"{_shown(old[op.src_start : op.src_end])} → {_shown(nearest[op.dest_start : op.dest_end])}"
-        for op in changed
-    ]
-
-
-def _shown(words: Sequence[str]) -> str:
-    return " ".join(words) or "-"
+    old, all_words = original.split(), variant.split()
+    suffixes = (all_words[start:] for start in range(len(all_words)))
+    new = min(suffixes, key=lambda words: Levenshtein.distance(old, words))
+    edits = []
+    for change in Levenshtein.opcodes(old, new):
+        if change.tag != "equal":
+            before = " ".join(old[change.src_start : change.src_end])
+            after = " ".join(new[change.dest_start : change.dest_end])
+            edits.append(f"{before or '-'} → {after or '-'}")
+    return edits
 
 
 def _tokens(record: "_ReleasedVariant") -> tuple[str, ...] | None:

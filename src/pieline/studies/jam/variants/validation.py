@@ -96,21 +96,14 @@ def read_export(path: str | Path) -> list[Review]:
             message states the file and, if known, the task.
     """
     rows = reviewed_rows(path, ("item_id", "text"), {name: name for name in _CONTROLS})
-    reviews = [
-        _review(
-            {
-                **{name: fields.get(name, "") for name in ("item_id", "verdict", "note")},
-                # The text area may contain its unchanged initial text.
-                "text": fields.get("correction", "")
-                if fields.get("verdict") == "corrected"
-                else "",
-                "annotator": annotator,
-                "reviewed": fields["text"],
-            },
-            where,
-        )
-        for where, annotator, fields in rows
-    ]
+    reviews = []
+    for where, annotator, fields in rows:
+        answer = {name: fields.get(name, "") for name in ("item_id", "verdict", "note")}
+        answer |= {"annotator": annotator, "reviewed": fields["text"]}
+        # With another verdict, the text area may contain its unchanged initial text.
+        if answer["verdict"] == "corrected":
+            answer["text"] = fields.get("correction", "")
+        reviews.append(_review(answer, where))
     if not reviews:
         hint = "submit the annotations, and export them again"
         raise UserError("no task has been answered", where=path, hint=hint)
@@ -164,6 +157,7 @@ def settle(
 
 
 def _review(fields: Mapping[str, str], where: str) -> Review:
+    """Return a review from the nonempty fields of an answer."""
     filled = {key: value for key, value in fields.items() if value}
     return validated(Review, filled, where=where, hint="correct this answer")
 
@@ -208,17 +202,17 @@ def check_text(
     place = find_original(original.sentence, text)
     if place is None:
         return ("original_missing",)
-    language, own = original.language, set(original.pies)
+    language = original.language
     context = text[: place.start].strip()
-    words = len([token for token in tokenize(context) if token[0].isalnum()])
-    others = [pie for pie in known_pies if pie not in own]
+    words = sum(token[0].isalnum() for token in tokenize(context))
+    other_pies = [pie for pie in known_pies if pie not in original.pies]
     findings: Mapping[Flag, bool] = {
         "original_not_last": any(letter.isalnum() for letter in text[place.end :]),
         "context_empty": words == 0,
         "context_too_short": 0 < words < MIN_CONTEXT_WORDS,
         "context_too_long": words > MAX_CONTEXT_WORDS,
-        "pie_repeated": any(contains_pie(context, pie, language=language) for pie in own),
-        "other_pie": any(contains_pie(context, pie, language=language) for pie in others),
+        "pie_repeated": any(contains_pie(context, pie, language=language) for pie in original.pies),
+        "other_pie": any(contains_pie(context, pie, language=language) for pie in other_pies),
         "wrong_language": not is_in_language(
             context, get_language(language).code, language_codes()
         ),
@@ -230,22 +224,23 @@ def check_text(
 
 
 def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
-    """Create a variant with the original's tags projected onto it; `fields` are its other fields.
+    """Create a variant with the tags of its original; `fields` are its other fields.
 
-    If the original is missing, all tags are O. The checks flag variants without an original, which
-    are not used.
+    If the text does not contain the original, all tags are O. Such variants are not used, because
+    the automatic checks flag them.
     """
     elides = get_language(original.language).elides
-    projected = project_tags(original.tokens, original.tags, text, elides=elides)
-    if projected is None:
+    tags: list[Tag]
+    if projected := project_tags(original.tokens, original.tags, text, elides=elides):
+        tokens, tags = projected
+    else:
         tokens = tokenize(text, elides=elides)
-        outside: list[Tag] = [OUTSIDE] * len(tokens)
-        projected = tokens, outside
+        tags = [OUTSIDE] * len(tokens)
     return Variant(
         language=original.language,
         sentence=text,
-        tokens=tuple(projected[0]),
-        tags=tuple(projected[1]),
+        tokens=tuple(tokens),
+        tags=tuple(tags),
         pies=original.pies,
         is_figurative=original.is_figurative,
         original_id=original.id,
@@ -325,7 +320,7 @@ def apply_reviews(
     messages.
 
     Raises:
-        UserError: An accepted variant lacks the original, so that its gold tags are unknown, or a
+        UserError: An accepted variant lacks its original, so that its gold tags are unknown; or a
             correction has no context, a context in another language, or the text of another
             variant.
     """
@@ -341,27 +336,32 @@ def apply_reviews(
         text = review.text or item.sentence
         reviewed.append(make_variant(by_id[item.original_id], text, **fields))
     checked = check_variants(originals, reviewed)
-    for item in checked:
-        if item.id in reviews and item.verdict != "invalid" and "original_missing" in item.flags:
-            hint = "correct it to contain the original, or mark it as invalid"
+    accepted = [item for item in checked if item.verdict != "invalid"]
+    for item in accepted:
+        if item.id in reviews and "original_missing" in item.flags:
             raise UserError(
-                "the variant does not contain its original", where=f"{where}: {item.id}", hint=hint
+                "the variant does not contain its original",
+                where=f"{where}: {item.id}",
+                hint="correct it to contain the original, or mark it as invalid",
             )
-    texts = Counter(item.sentence for item in checked if item.verdict != "invalid")
-    for item in checked:
-        if item.id not in reviews or item.verdict != "corrected":
-            continue
-        for problem, is_so in {
-            "no context before the original": "context_empty" in item.flags,
-            "a context in another language": "wrong_language" in item.flags,
-            "the text of another variant": texts[item.sentence] > 1,
-        }.items():
-            if is_so:
-                where = f"{where}: {item.id}"
-                raise UserError(
-                    problem, where=where, hint="correct it again, or mark it as invalid"
-                )
+    texts = Counter(item.sentence for item in accepted)
+    for item in accepted:
+        if item.id in reviews and item.verdict == "corrected":
+            _check_correction(item, copies=texts[item.sentence], where=f"{where}: {item.id}")
     return checked
+
+
+def _check_correction(corrected: Variant, *, copies: int, where: str) -> None:
+    """Raise a `UserError` for an unusable correction; `copies` is the number of equal variants."""
+    problem = ""
+    if "context_empty" in corrected.flags:
+        problem = "no context before the original"
+    elif "wrong_language" in corrected.flags:
+        problem = "a context in another language"
+    elif copies > 1:
+        problem = "the text of another variant"
+    if problem:
+        raise UserError(problem, where=where, hint="correct it again, or mark it as invalid")
 
 
 def _similarity(context: str, original: Original | JamSentence, sibling: str) -> float:
