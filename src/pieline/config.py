@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import PositiveInt, ValidationError, create_model
 
 from pieline import studies
-from pieline.archives.reading import RemoteArchive, load_archives
+from pieline.archives.reading import load_archives
 from pieline.beyond.extended import Extended
 from pieline.beyond.idiolink.study import ExtendedIdiolink
 from pieline.beyond.idiots.study import ExtendedIdiots
@@ -91,11 +91,11 @@ class Config(Settings):
         affects="nothing",
         description="Folder with the released files; if set, data is 'released'.",
     )
-    archives: list[str | RemoteArchive] = Field(
+    archives: list[str] = Field(
         default=[],
         affects="predictions",
         deviates=False,
-        description="Archives of runs (`pieline runs export`), as files or URLs with their SHA-256."
+        description="Files that `pieline runs export` wrote."
         " The configured runs that an archive contains are taken from it; what it states otherwise"
         " than the configuration is a deviation.",
     )

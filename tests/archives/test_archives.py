@@ -19,10 +19,11 @@ from pieline.archives.manifest import (
     ArchivedDataset,
     ArchivedRun,
     Manifest,
+    manifest_digest,
     member_sidecar,
     read_archive,
 )
-from pieline.archives.reading import RemoteArchive, load_archives
+from pieline.archives.reading import load_archives
 from pieline.beyond.extended import Extended
 from pieline.beyond.idiolink.study import ExtendedIdiolink
 from pieline.beyond.settings import BeyondIdiolink
@@ -129,8 +130,7 @@ def repacked(source: Archive, target: Path, changed: dict[str, bytes], *, signed
         fields["files"] = {
             name: sha256_of(each) for name, each in content.items() if name != MANIFEST
         }
-        manifest = Manifest.model_validate_json(json.dumps(fields | {"digest": ""}))
-        fields["digest"] = manifest.computed_digest()
+        fields["digest"] = manifest_digest(fields)
         content[MANIFEST] = canonical_json(fields).encode()
     pack(target, [(MANIFEST, content.pop(MANIFEST)), *content.items()])
 
@@ -263,6 +263,29 @@ def test_a_signed_archive_has_only_safe_paths(folder: Path, name: str) -> None:
     repacked(read_archive("a.tar.zst"), Path("b.tar.zst"), {name: b"x"}, signed=True)
     with pytest.raises(UserError, match="is not allowed"):
         extract("b.tar.zst", {}, {})
+
+
+@pytest.mark.parametrize("missing", [RUN, TUNING, member_sidecar(RUN), f"{DATASET}/meanings.jsonl"])
+def test_a_signed_archive_has_the_files_of_its_runs(folder: Path, missing: str) -> None:
+    export_runs("a.tar.zst")
+    fields = read_archive("a.tar.zst").manifest.model_dump(mode="json")
+    del fields["files"][missing]
+    fields["digest"] = manifest_digest(fields)
+    pack("b.tar.zst", [(MANIFEST, canonical_json(fields).encode())])
+    with pytest.raises(UserError, match=f"{missing} is missing"):
+        read_archive("b.tar.zst")
+
+
+def test_fields_of_another_version_are_part_of_the_digest(folder: Path) -> None:
+    export_runs("a.tar.zst")
+    fields = read_archive("a.tar.zst").manifest.model_dump(mode="json")
+    fields["runs"][0]["seconds"] = {"embed.tsv": 3.5}
+    pack("changed.tar.zst", [(MANIFEST, canonical_json(fields).encode())])
+    with pytest.raises(UserError, match="was changed after the export"):
+        read_archive("changed.tar.zst")
+    fields["digest"] = manifest_digest(fields)
+    pack("older.tar.zst", [(MANIFEST, canonical_json(fields).encode())])
+    assert list(read_archive("older.tar.zst").runs) == [RANKED, ANSWERED]
 
 
 def test_an_extracted_file_must_match_its_sidecar(folder: Path) -> None:
@@ -512,26 +535,13 @@ class TestTexts:
         assert archived_datasets(self.without("0" * 64)) == []
 
 
-@pytest.mark.parametrize("url", ["http://[x/a", "https://host/", "https://host/..", "http://h/a b"])
-def test_a_url_must_end_in_a_file_name(url: str) -> None:
-    with pytest.raises(UserError, match="not the URL of a file"):
-        load_archives([RemoteArchive(url=url, sha256="0" * 64)], Path())
-
-
-def test_the_query_of_a_url_is_not_part_of_the_name(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    export_runs("a.tar.zst")
-    monkeypatch.setattr(
-        "pieline.archives.reading.download", lambda _, place, name: write_copy("a.tar.zst", place)
-    )
-    remote = RemoteArchive(url="https://host/files/runs.tar.zst?download=1", sha256="0" * 64)
-    assert [archive.name for archive in load_archives([remote], Path())] == ["runs"]
-
-
-def write_copy(source: str, target: Path) -> None:
-    target.parent.mkdir(parents=True)
-    shutil.copyfile(source, target)
+def test_a_path_is_looked_up_in_the_project_and_names_are_unique(folder: Path) -> None:
+    (folder / "project").mkdir()
+    export_runs("project/runs.tar.zst")
+    (archive,) = load_archives(["runs.tar.zst"], folder / "project")
+    assert (archive.name, list(archive.runs)) == ("runs", [RANKED, ANSWERED])
+    with pytest.raises(UserError, match="another archive has this name"):
+        load_archives(["runs.tar.zst", "project/runs.tar.zst"], folder / "project")
 
 
 def test_numbers_state_the_archive_of_their_predictions() -> None:

@@ -3,7 +3,6 @@
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from csv import DictReader
 from pathlib import Path
 
 from pieline.archives.manifest import (
@@ -15,6 +14,7 @@ from pieline.archives.manifest import (
     ArchivedRun,
     Manifest,
     below_project,
+    manifest_digest,
     member_sidecar,
 )
 from pieline.core.conditions import Conditions
@@ -23,18 +23,13 @@ from pieline.core.files import canonical_json, indented_json, read_json, sha256_
 from pieline.core.packing import pack
 from pieline.core.records import validated
 from pieline.core.sidecars import (
-    Digests,
     Sidecar,
     check_made,
-    is_sidecar,
     load_sidecar,
     move_old_sidecars,
     sidecar_of,
 )
 from pieline.llm.recordings import raw_lines
-
-_NOT_COMPARED = ("data/upstream.yaml", "results/")
-"""Path prefixes of inputs that do not affect predictions (raw files are an exception)."""
 
 
 class Chains:
@@ -98,8 +93,11 @@ def export_runs(
     move_old_sidecars()
     chains = Chains()
     members: dict[str, bytes] = {}
-    metrics = [path for path in _metric_files() if _predictions(path, chains) and is_selected(path)]
-    runs = [run for path in metrics if (run := _run(path, chains, members))]
+    runs = []
+    for metrics in sorted(map(str, Path(METRICS).rglob("*.json"))):
+        if _predictions(metrics, chains) and is_selected(metrics):
+            run = _run(metrics, chains, members)
+            runs += [run] if run else []
     if not runs:
         raise UserError(
             "no finished runs to export",
@@ -114,8 +112,9 @@ def export_runs(
         datasets=datasets,
         files={name: sha256_of(members[name]) for name in sorted(members)},
     )
-    manifest = manifest.model_copy(update={"digest": manifest.computed_digest()})
-    first = (MANIFEST, f"{canonical_json(manifest.model_dump(mode='json'))}\n".encode())
+    fields = manifest.model_dump(mode="json")
+    fields["digest"] = manifest_digest(fields)
+    first = (MANIFEST, f"{canonical_json(fields)}\n".encode())
     pack(archive, [first, *sorted(members.items())])
     return manifest
 
@@ -128,61 +127,48 @@ def _predictions(metrics: str, chains: Chains) -> str:
     return next((path for path in files if path.startswith(f"{stem}.")), "")
 
 
-def _metric_files() -> list[str]:
-    files = sorted(map(str, Path(METRICS).rglob("*.json")))
-    return [path for path in files if not is_sidecar(path)]
-
-
 def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun | None:
     """Return the run of a metric file and add its files to `members`.
 
-    For external predictions and for metrics without a sidecar, return None and add nothing.
+    For external predictions, return None and add nothing.
     """
-    sidecar, predictions = chains.sidecar(metrics), _predictions(metrics, chains)
-    # External predictions have no weights.
     conditions = validated(
         Conditions, read_json(metrics)["conditions"], where=metrics, hint="make it again"
     )
-    if not sidecar or not conditions.weights:
+    # External predictions have no weights.
+    if not conditions.weights:
         return None
-    known = Digests()
-    check_made([metrics], known)
-    others = (path for path in sidecar.made_from if path.startswith(PREDICTIONS))
+    predictions = _predictions(metrics, chains)
+    others = [path for path in load_sidecar(metrics).made_from if path.startswith(PREDICTIONS)]
     files = list(dict.fromkeys([predictions, *others]))
+    check_made([metrics, *files])
     for path in files:
-        check_made([path], known)
-        members |= {path: Path(path).read_bytes(), member_sidecar(path): _sidecar_member(path)}
-    files += map(member_sidecar, files.copy())
-    behind, roots = chains.behind(predictions)
-    if unknown := [path for path in sorted(roots) if _is_made(path)]:
-        raise UserError(
-            f"no sidecar states how its input {unknown[0]} was made",
-            where=predictions,
-            hint="export it where it was computed, or select other runs (--model)",
-        )
-    training = [
-        log
-        for each in behind
-        if each.path.startswith("results/training/")
-        for log in each.outputs
-        if log.endswith("/training.json")
-    ]
+        members[path] = Path(path).read_bytes()
+        members[member_sidecar(path)] = _sidecar_member(path)
+    sidecars, roots = chains.behind(predictions)
+    for path in sorted(roots):
+        if path.startswith("results/") and not path.startswith("results/raw/"):
+            raise UserError(
+                f"no sidecar states how its input {path} was made",
+                where=predictions,
+                hint="export it where it was computed, or select other runs (--model)",
+            )
+    packages: dict[str, str] = {}
+    training: list[str] = []
+    for sidecar in sidecars:
+        packages |= sidecar.packages
+        if sidecar.path.startswith("results/training/"):
+            training += [log for log in sidecar.outputs if log.endswith("/training.json")]
     members |= {path: Path(path).read_bytes() for path in training}
     return ArchivedRun(
         metrics=metrics,
         conditions=conditions,
         raw=compared(roots),
-        files=tuple(files),
-        recordings=_add_answers(predictions, behind[0], members),
+        files=(*files, *map(member_sidecar, files)),
+        recordings=_add_answers(predictions, sidecars[0], members),
         training=tuple(training),
-        packages={name: version for each in behind for name, version in each.packages.items()},
-        seconds=_seconds(metrics),
+        packages=packages,
     )
-
-
-def _is_made(path: str) -> bool:
-    """Return whether a file is made by a job and is not a raw file."""
-    return path.startswith("results/") and not path.startswith("results/raw/")
 
 
 def _sidecar_member(path: str) -> bytes:
@@ -219,13 +205,11 @@ def _datasets(
 
     The files that scoring needs, which contain no texts, are added to `members`.
     """
-    folders = {
-        str(Path(path).parent)
-        for run in runs
-        if (sidecar := chains.sidecar(run.metrics))
-        for path in sidecar.made_from
-        if path.startswith(DATASETS) and path.endswith("/meanings.jsonl")
-    }
+    folders = set()
+    for run in runs:
+        for path in load_sidecar(run.metrics).made_from:
+            if path.startswith(DATASETS) and path.endswith("/meanings.jsonl"):
+                folders.add(str(Path(path).parent))
     for folder in sorted(folders):
         files = (f"{folder}/meanings.jsonl", f"{folder}/manifest.json")
         members |= {path: Path(path).read_bytes() for path in files}
@@ -238,29 +222,11 @@ def compared(roots: Mapping[str, str]) -> dict[str, str]:
 
     Of the files below results/, only raw files other than weights are included.
     """
-    by_path = {below_project(path): digest for path, digest in roots.items()}
-    return {
-        path: by_path[path]
-        for path in sorted(by_path)
-        if not path.startswith(_NOT_COMPARED)
-        or (path.startswith("results/raw/") and not path.startswith("results/raw/weights/"))
-    }
+    by_path = {below_project(path): digest for path, digest in sorted(roots.items())}
+    return {path: by_path[path] for path in sorted(by_path) if _affects_predictions(path)}
 
 
-def _seconds(metrics: str) -> dict[str, float]:
-    """Return the run times in seconds that Snakemake measured for a run's jobs, by benchmark file.
-
-    The jobs are those whose benchmark file has the model and seed of the run in its path.
-    """
-    *_, seed = Path(metrics).parts
-    model = Path(metrics).parts[-3]
-    files = (
-        path
-        for path in Path("logs/benchmarks").rglob(f"{Path(seed).stem}.tsv")
-        if model in path.parts
-    )
-    seconds = {}
-    for path in sorted(files):
-        with path.open(encoding="utf-8") as stream:
-            seconds[str(path)] = sum(float(row["s"]) for row in DictReader(stream, delimiter="\t"))
-    return seconds
+def _affects_predictions(path: str) -> bool:
+    if path.startswith("results/"):
+        return path.startswith("results/raw/") and not path.startswith("results/raw/weights/")
+    return path != "data/upstream.yaml"

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pieline.archives.manifest import (
-    DATASETS,
     MANIFEST,
-    PREDICTIONS,
     is_sidecar,
     member_sidecar,
     read_archive,
@@ -21,8 +19,6 @@ from pieline.core.records import load_record
 from pieline.core.sidecars import Sidecar
 from pieline.llm.archive import merge
 from pieline.llm.recordings import read_answers
-
-_FOLDERS = (PREDICTIONS, DATASETS, "recordings/", "results/training/")
 
 
 @dataclass(frozen=True)
@@ -61,8 +57,7 @@ def check_archive(path: str | Path) -> int:
 def _unpack(path: str | Path, folder: Path) -> Mapping[str, str]:
     """Unpack the files that a manifest lists, and return their digests."""
     stated = read_archive(path).manifest.files
-    listed = {MANIFEST, *(name for name in stated if name.startswith(_FOLDERS))}
-    unpacked = unpack(path, folder, allowed=listed.__contains__)
+    unpacked = unpack(path, folder, allowed={MANIFEST, *stated}.__contains__)
     for name, digest in stated.items():
         if name not in unpacked:
             raise UserError(f"{name} is missing", where=path, hint=REFUSED)

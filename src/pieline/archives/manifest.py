@@ -1,17 +1,19 @@
 """Manifests of archives of runs, which can be read without unpacking the archives."""
 
-import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
 
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
-from pieline.core.files import canonical_json
-from pieline.core.packing import REFUSED, first_member
+from pieline.core.files import canonical_json, sha256_of
+from pieline.core.packing import REFUSED, first_member, is_plain
 from pieline.core.records import Record, validated
 
 MANIFEST = "manifest.json"
@@ -21,6 +23,8 @@ SIDECAR = ".evidence.json"
 PREDICTIONS = "results/predictions/"
 METRICS = "results/metrics/"
 DATASETS = "results/datasets/idiolink/"
+_FOLDERS = (PREDICTIONS, DATASETS, "recordings/", "results/training/")
+"""Folders of all files in an archive except the manifest."""
 
 
 def is_sidecar(name: str) -> bool:
@@ -47,6 +51,8 @@ def below_project(path: str) -> str:
 class ArchivedRun(Record):
     """Manifest entry for the predictions of one model with one setting and seed.
 
+    Fields of other versions of the project are ignored.
+
     Attributes:
         metrics: Metric file of the predictions, which also identifies the run.
         conditions: Conditions stated in the metric file.
@@ -55,17 +61,17 @@ class ArchivedRun(Record):
         recordings: Member with the recorded answers behind the predictions; empty if there is none.
         training: Members with the logs of the training runs behind the predictions.
         packages: Versions of the packages that computed the predictions and their inputs.
-        seconds: Run times of jobs, by benchmark file in logs/benchmarks.
     """
+
+    model_config = ConfigDict(extra="ignore")
 
     metrics: str
     conditions: Conditions
     raw: Mapping[str, str]
-    files: tuple[str, ...]
+    files: Annotated[tuple[str, ...], Field(min_length=1)]
     recordings: str = ""
     training: tuple[str, ...] = ()
     packages: Mapping[str, str] = {}
-    seconds: Mapping[str, float] = {}
 
     @property
     def predictions(self) -> str:
@@ -109,10 +115,22 @@ class Manifest(Record):
     files: Mapping[str, str]
     digest: str = ""
 
-    def computed_digest(self) -> str:
-        """Return the SHA-256 of the manifest without the field `digest`."""
-        content = canonical_json(self.model_dump(mode="json", exclude={"digest"}))
-        return hashlib.sha256(content.encode()).hexdigest()
+    def required(self) -> list[str]:
+        """Return the members that runs and datasets are read from."""
+        names: list[str] = []
+        for run in self.runs:
+            names += [*run.made, *map(member_sidecar, run.made)]
+            if run.recordings:
+                names.append(run.recordings)
+        for dataset in self.datasets.values():
+            names += dataset.files
+        return names
+
+
+def manifest_digest(fields: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the fields of a manifest, except `digest`, as canonical JSON."""
+    content = {name: value for name, value in fields.items() if name != "digest"}
+    return sha256_of(canonical_json(content).encode())
 
 
 @dataclass(frozen=True)
@@ -137,7 +155,8 @@ def read_archive(path: str | Path) -> Archive:
     """Read the manifest of an archive; other members are neither read nor checked.
 
     Raises:
-        UserError: The file is missing or not an archive of runs, or its manifest is inconsistent.
+        UserError: The file is missing or not an archive of runs, or its manifest was changed, lists
+            a file outside the folders of an archive, or lacks a file of a run.
     """
     if not Path(path).is_file():
         raise UserError(
@@ -145,28 +164,13 @@ def read_archive(path: str | Path) -> Archive:
         )
     content = first_member(path, MANIFEST)
     manifest = validated(Manifest, content, where=f"{path}: {MANIFEST}", hint=REFUSED, is_json=True)
-    if manifest.computed_digest() != manifest.digest:
+    if manifest_digest(json.loads(content)) != manifest.digest:
         raise UserError("was changed after the export", where=f"{path}: {MANIFEST}", hint=REFUSED)
-    for problem in _contradictions(manifest):
-        raise UserError(problem, where=path, hint=REFUSED)
+    for name in manifest.files:
+        # Snakemake deletes the outputs of a job before it runs the job.
+        if not (is_plain(name) and name.startswith(_FOLDERS)):
+            raise UserError(f"contains {name!r}, which is not allowed", where=path, hint=REFUSED)
+    for name in manifest.required():
+        if name not in manifest.files:
+            raise UserError(f"{name} is missing", where=path, hint=REFUSED)
     return Archive(str(path), manifest)
-
-
-def _contradictions(manifest: Manifest) -> Iterator[str]:
-    """Yield inconsistencies that would affect planning, without reading other members."""
-    for run in manifest.runs:
-        stem = run.metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
-        its = run.metrics.startswith(METRICS) and run.files
-        if not its or member_sidecar(run.predictions) != f"{stem}{SIDECAR}":
-            yield f"{run.metrics}: its predictions belong to another run"
-            return
-        for name in (*run.made, *map(member_sidecar, run.made), *filter(None, [run.recordings])):
-            if name not in manifest.files:
-                yield f"{run.metrics}: {name} is not in the archive"
-            elif not name.startswith((PREDICTIONS, "recordings/")):
-                yield f"{run.metrics}: {name} is no prediction"
-    for where, dataset in manifest.datasets.items():
-        if dataset.files != (f"{where}/meanings.jsonl", f"{where}/manifest.json"):
-            yield f"{where}: lists files of another dataset"
-        elif not {*dataset.files} <= manifest.files.keys():
-            yield f"{where}: {dataset.files[0]} or its manifest is not in the archive"

@@ -1,25 +1,15 @@
 """Read the archives of a configuration, and the conditions that they state."""
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
-
-from pydantic import Field
 
 from pieline.archives.manifest import Archive, ArchivedRun, read_archive
 from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
-from pieline.core.packing import is_plain
-from pieline.core.records import validated
-from pieline.core.settings import Settings
-from pieline.core.upstream import UpstreamFile, download
 from pieline.models.reference import CHANGE_NO_NUMBER
 
-_CORRECT = "set the URL of a file and its SHA-256 in lowercase"
-_NO_DOWNLOAD = "correct the setting archives, or download the file and set its path there"
 _SHOWN = 60
 """Maximum number of characters shown per differing value."""
 
@@ -27,56 +17,23 @@ Defaults = Mapping[str, Collection[Any]]
 """Default values of settings and of fields of models, by name."""
 
 
-class RemoteArchive(Settings):
-    """URL and SHA-256 of an archive to download once into results/archives."""
-
-    url: str = Field(description="Address of the archive.")
-    sha256: str = Field(description="SHA-256 of the archive; another file is refused.")
-
-
-def load_archives(sources: Iterable[str | RemoteArchive], root: Path) -> tuple[Archive, ...]:
-    """Read the manifests of the configured archives; remote archives are downloaded first.
+def load_archives(paths: Iterable[str], root: Path) -> tuple[Archive, ...]:
+    """Read the manifests of the configured archives.
 
     Args:
-        sources: Paths or URLs; a path is looked up in the working directory, then in `root`.
+        paths: Paths, which are looked up in the working directory, then in `root`.
         root: Project folder.
 
     Raises:
-        UserError: An archive is missing, invalid or cannot be downloaded, its path contains `<` or
-            `>`, or two archives have the same name.
+        UserError: An archive is missing or invalid, or two archives have the same name.
     """
     archives: dict[str, Archive] = {}
-    for source in sources:
-        place = _place(source, root)
-        if {*str(place)} & {*"<>"}:
-            # Snakemake's report would parse these characters as HTML.
-            raise UserError("path contains < or >", where=place, hint="rename it")
-        archive = read_archive(place)
+    for path in paths:
+        archive = read_archive(path if Path(path).exists() else root / path)
         if archive.name in archives:
             raise UserError("another archive has this name", where=archive.path, hint="rename one")
         archives[archive.name] = archive
     return tuple(archives.values())
-
-
-def _place(source: str | RemoteArchive, root: Path) -> Path:
-    if isinstance(source, str):
-        return Path(source) if Path(source).exists() else root / source
-    fields = {"url": source.url, "sha256": source.sha256}
-    file = validated(UpstreamFile, fields, where="config.yaml: archives", hint=_CORRECT)
-    name = unquote(re.sub(r"[?#].*", "", source.url)).rpartition("/")[2]
-    if not is_plain(name) or re.search(r"[\s\[\]]", source.url):
-        raise UserError(
-            f"not the URL of a file: {source.url}", where="config.yaml: archives", hint=_CORRECT
-        )
-    place = Path("results/archives", name)
-    if not place.exists():
-        try:
-            download(file, place, name=place.name)
-        except UserError as error:
-            raise UserError(error.what, where=error.where, hint=_NO_DOWNLOAD) from None
-    elif problem := file.mismatch(place):
-        raise UserError(problem, where=place, hint="delete it, or correct the setting archives")
-    return place
 
 
 def stated_conditions(
