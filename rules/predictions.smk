@@ -319,6 +319,7 @@ for extraction in (
 ):
 
     rule:
+        """Take predictions of a model, or the files for scoring a dataset, from an archive."""
         # Outputs without wildcards take precedence over the rules that compute the same files.
         name:
             extraction.rule

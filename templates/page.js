@@ -455,12 +455,14 @@
     return make("div", "", make("p", "", make("label", "", `Compare ${rowName(cell)} with `, choice)), inside);
   }
 
+  const traced = (command) => make("p", "trace", "Trace it through the code: ", copyable(make("code", "command", command)));
+
   /** Open the dialog with a title and content that is not a cell of a table. */
-  function open(title, content) {
+  function open(title, content, trace) {
     get("dialog-title").textContent = title;
     const inside = make("div");
     fill(inside, "", content);
-    get("behind").replaceChildren(inside);
+    get("behind").replaceChildren(...(trace ? [traced(trace)] : []), inside);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
   }
@@ -468,7 +470,7 @@
     const button = event.target.closest("[data-compare], [data-open]");
     if (!button) return;
     const names = JSON.parse(button.dataset.names);
-    if (button.dataset.open) open(names.join(" = "), describe(button.dataset.open));
+    if (button.dataset.open) open(names.join(" = "), describe(button.dataset.open), button.dataset.trace);
     else open(names.join(" and "), differences(button.dataset.compare.split(" "), names));
   });
 
@@ -495,7 +497,8 @@
     const metrics = cell.dataset.metrics.split(" ");
     const parts = [make("p", "", printed ? `Printed: ${printed} ` : null,
       verdict && printed ? make("span", `badge ${verdict}`, verdict.replaceAll("-", " ")) : null, cell.title ? ` ${cell.title}` : ""),
-      make("p", "", "Table: ", section.querySelector(".files").cloneNode(true))];
+      make("p", "", "Table: ", section.querySelector(".files").cloneNode(true)),
+      traced(section.dataset.trace.replace("MEASURE", cell.dataset.measure))];
     parts.push(comparison(cell));
     if (metrics.length === 1) {
       const inside = make("div");

@@ -71,6 +71,7 @@ def test_the_way_to_negative_drift() -> None:
 def test_every_rule_with_a_script_names_a_function() -> None:
     """A rule that a reader cannot follow further would end the trace."""
     names = ["jam_metrics", "idiots_metrics", "idiolink_metrics", "tag_idioms", "embed"]
+    names.append("take_idiolink_test")  # whose name is computed
     for name in names:
         levels = [step.level for step in steps_of_rules([name], ROOT)]
         assert levels[:2] == [0, 1]

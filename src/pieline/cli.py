@@ -593,7 +593,10 @@ def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     trace.add_argument("name", metavar="NAME", help="table or figure, such as jam_drift")
     trace.add_argument("measure", metavar="MEASURE", nargs="?", default="", help="such as success")
     trace.add_argument("--directory", default=".", help="folder of the run (default: this folder)")
-    trace.add_argument("--configfile", help="configuration that shows the table")
+    for option, value in (("--configfile", "FILE"), ("--config", "NAME=VALUE")):
+        trace.add_argument(
+            option, nargs="+", default=[], metavar=value, help="as for the snakemake of the run"
+        )
 
 
 def _trace(options: argparse.Namespace) -> None:
@@ -602,7 +605,9 @@ def _trace(options: argparse.Namespace) -> None:
     root = Path.cwd()
     shown = list(trace.steps_of_display(options.name, root))
     measures = trace.measures_of(options.name, options.measure, root) if options.measure else []
-    chosen = ["--configfile", options.configfile] if options.configfile else []
+    chosen: list[str] = []
+    for option, values in (("--configfile", options.configfile), ("--config", options.config)):
+        chosen += [option, *values] if values else []
     output = trace.output_of(options.name, shown[0])
     graph = subprocess.run(
         [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", *chosen, "--", output],

@@ -190,6 +190,8 @@ def test_details_of_a_number_link_to_its_files(page: Browser, small_page: Path) 
     press_number(page, "idiots_detection")
     page.wait_for("dialog .files")
     links = page.evaluate("[...document.querySelectorAll('dialog a')].map((link) => link.href)")
+    assert visible(page, "dialog .trace code") == ["pieline trace idiots_detection accuracy"]
+    assert visible(page, "dialog .trace button") == ["Copy"]
     run = small_page.parents[1]
     wanted = [
         "results/metrics/idiots/vicuna-7b/zero_shot/seed-0.json",

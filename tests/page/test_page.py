@@ -264,6 +264,27 @@ def test_a_number_opens_its_metric_file(small_page: Path) -> None:
     assert metric["path"] == METRICS
 
 
+def test_a_number_has_the_command_that_traces_it(small_run: Path) -> None:
+    """The browser replaces MEASURE by the measure of the number."""
+    options = ("--directory", "runs/mine", "--configfile", "config/sample.yaml")
+    with contextlib.chdir(small_run):
+        row = {"model": "sbert", "query_mode": "span", "composition": "full", "files": [METRICS]}
+        measures = [("r_precision", 40.884), ("r_precision_std", 0.5), ("ndcg_at_10", 58.5)]
+        rows = [row | {"measure": name, "ours": ours} for name, ours in measures]
+        save_table("idiolink_zero_shot", *rows)
+        text = make_page(data="released", options=options).read_text(encoding="utf-8")
+    traces = set(re.findall(r'data-trace="([^"]*)"', text))
+    start, end = "pieline trace", " ".join(options)
+    assert {
+        f"{start} idiolink_zero_shot MEASURE {end}",
+        f"{start} idiolink_zero_shot r_precision {end}",
+    } <= traces
+    shown = re.findall(r'data-metrics="\d[^"]*" data-measure="([^"]*)"', text)
+    assert "r_precision" in shown
+    assert "" not in shown
+    assert "r_precision_std" not in shown
+
+
 def test_a_ranking_has_marked_documents(small_page: Path) -> None:
     metric, texts = behind(small_page, "/sbert/")
     ranking = metric["evidence"]

@@ -169,6 +169,8 @@ class ShownCell:
     metrics: tuple[str, ...]
     counts: bool = False
     """Whether the number counts among the papers' numbers."""
+    measure: str = ""
+    """Name of the measure; empty without a number."""
 
 
 def make_table(
@@ -291,6 +293,7 @@ def shown(cell: Cell) -> ShownCell:
         reason=number.reason,
         metrics=number.files,
         counts=number.counts,
+        measure=number.measure.removesuffix(DEVIATION),
     )
 
 

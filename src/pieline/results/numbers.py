@@ -283,6 +283,17 @@ def command_of(table: str, metrics: Sequence[str], options: Sequence[str] | None
     return shlex.join(["snakemake", "--cores", "all", *selected, "--", *targets])
 
 
+def trace_command(table: str, measure: str, options: Sequence[str]) -> str:
+    """Return the command that prints what makes a number.
+
+    Args:
+        table: Name of the table that shows the number.
+        measure: Name of the number's measure.
+        options: Options of snakemake that select the run, which `pieline trace` also has.
+    """
+    return shlex.join(["pieline", "trace", table, measure, *options])
+
+
 def run_options(
     project: Path, configuration: Sequence[str], settings: Mapping[str, Any]
 ) -> list[str]:

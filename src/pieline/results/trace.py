@@ -65,7 +65,7 @@ def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
     """
     blocks = _rule_blocks(root)
     for rule in rules:
-        place, block = blocks[rule]
+        place, block = blocks[rule] if rule in blocks else blocks[""]
         yield Step(rule, place, _first_sentence(_docstring(block)), 0)
         script = re.search(r'"\.\./(scripts/\w+\.py)"', block)
         if not script:
@@ -77,24 +77,30 @@ def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
 
 
 def _rule_blocks(root: Path) -> dict[str, tuple[str, str]]:
-    """Return place and text of each rule; a rule that `use`s another one has the other's text."""
+    """Return place and text of each rule.
+
+    A rule that `use`s another one has the other's text. The rule with a computed name (`name:`),
+    which takes files from archives, has an empty name.
+    """
     blocks: dict[str, tuple[str, str]] = {}
     uses: dict[str, tuple[str, str]] = {}
     for file in sorted((root / "rules").glob("*.smk")):
         lines = file.read_text(encoding="utf-8").splitlines()
-        starts = [
-            (number, found)
-            for number, line in enumerate(lines)
-            if (found := re.match(r"\s*(?:rule|checkpoint) (\w+):|use rule (\w+) as (\w+)", line))
-        ]
-        ends = [*(number for number, _ in starts), len(lines)][1:]
-        for (number, found), end in zip(starts, ends, strict=True):
+        starts = []
+        for number, line in enumerate(lines):
+            if found := re.match(r"\s*(?:rule|checkpoint)\b ?(\w*):|use rule (\w+) as (\w+)", line):
+                starts.append((number, found))
+        bounds = [number for number, _ in starts] + [len(lines)]
+        for (number, found), end in zip(starts, bounds[1:], strict=True):
+            name, used, new_name = found.groups()
             place = f"rules/{file.name}:{number + 1}"
-            if found[1]:
-                blocks[found[1]] = place, "\n".join(lines[number:end])
+            if used:
+                uses[new_name] = place, used
             else:
-                uses[found[3]] = place, found[2]
-    return blocks | {name: (place, blocks[other][1]) for name, (place, other) in uses.items()}
+                blocks[name] = place, "\n".join(lines[number:end])
+    for new_name, (place, used) in uses.items():
+        blocks[new_name] = place, blocks[used][1]
+    return blocks
 
 
 def _docstring(block: str) -> str:

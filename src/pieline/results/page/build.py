@@ -40,6 +40,7 @@ from pieline.results.numbers import (
     ranked,
     run_in_words,
     summarize,
+    trace_command,
 )
 from pieline.results.page.own_models import OwnMeasure, own_measures
 from pieline.results.run_results import RunResults, Shown, ShownStudy
@@ -323,6 +324,7 @@ def write_page(
         table_names={view.shown.name for view in tables if view.shown},
         figures=content.figure_views(),
         own_names=sorted(results.others),
+        trace=lambda table, measure: trace_command(table, measure, results.options),
         places={path: number for number, path in enumerate(sorted(study_of))},
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
