@@ -27,13 +27,16 @@ CONFIGURATION: dict[str, Any] = {
     "jam": {
         "models": ["gpt-4o-mini", "mbert"],
         "languages": ["english"],
+        "settings": ["zero_shot", "few_shot_sc_cotbest", "mine"],
+        "prompts": {"mine": {"file": "prompts/jam/zero_shot.jinja"}},
         "neutral": "gpt-4o-mini",
         "attention": "smollm2-135m",
         "variants": {"model": "gemini-2.5-pro"},
     },
     "idiots": {
         "models": ["gpt-4o-mini"],
-        "settings": ["zero_shot"],
+        "settings": ["zero_shot", "mine"],
+        "prompts": {"mine": {"file": "prompts/idiots/detect.jinja"}},
     },
     "idiolink": {
         "models": ["bm25", "sbert", "contriever"],
@@ -54,7 +57,7 @@ OTHER_VALUES: dict[str, Any] = {
     "jam.variants.adjudications": {"english": "a.tsv"},
     "jam.models": ["mbert", "gpt-4o-mini", "bert"],
     "jam.settings": ["zero_shot"],
-    "jam.prompts": {"mine": {"file": "prompts/jam/zero_shot.jinja"}},
+    "jam.prompts": {"mine": {"file": "prompts/jam/beyond/plain.jinja"}},
     "jam.seeds": [42],
     "jam.by_model": {"gpt-4o-mini": {"max_tokens": {"zero_shot": 5}}},
     "jam.few_shot.examples": 4,
@@ -75,10 +78,10 @@ OTHER_VALUES: dict[str, Any] = {
     "idiots.models": ["gpt-4o-mini", "gpt-4o"],
     "idiots.settings": ["zero_shot", "zero_shot_schema"],
     "idiots.by_model": {"gpt-4o-mini": {"max_tokens": {"zero_shot": 5}}},
-    "idiots.prompts": {"mine": {"file": "prompts/idiots/detect.jinja"}},
+    "idiots.prompts": {"mine": {"file": "prompts/idiots/beyond/plain.jinja"}},
     "idiots.seeds": [0, 1],
     "idiots.distractor_kinds": "kinds.csv",
-    "idiots.verdicts": None,
+    "idiots.verdicts": "tests/idiots/one_verdict.csv",
     "idiots.bootstrap_resamples": 5,
     "idiots.permutations": 5,
     "idiolink.models": ["bm25", "sbert"],
@@ -99,7 +102,7 @@ OTHER_VALUES: dict[str, Any] = {
     "idiolink.construction.index_writer": "gpt-4o",
     "idiolink.construction.query_writer": "gpt-4o",
     "idiolink.construction.validator": "gpt-4o",
-    "idiolink.construction.prompts": None,
+    "idiolink.construction.prompts": "tests/construction/prompts",
     "idiolink.construction.attempts": 1,
     "idiolink.construction.split_source": "released",
     "idiolink.construction.splits.train": 3,
@@ -181,6 +184,18 @@ def test_every_setting_declares_what_it_affects_and_is_listed() -> None:
     sections = ("jam.", "idiots.", "idiolink.", "beyond.")
     named = [name for name in declared() if name.startswith(sections)]
     assert sorted(named) == sorted(OTHER_VALUES)
+
+
+def test_every_other_value_is_another_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value as in `CONFIGURATION`, or the default, would let every label pass."""
+    monkeypatch.chdir(ROOT)
+    before = load_config(configuration([])).model_dump()
+    after = load_config(configuration(OTHER_VALUES)).model_dump()
+    for name in OTHER_VALUES:
+        one, other = before, after
+        for key in name.split("."):
+            one, other = one[key], other[key]
+        assert one != other, name
 
 
 @pytest.mark.parametrize("name", OTHER_VALUES)
