@@ -1,4 +1,4 @@
-"""Add and score models, manage archives and recorded answers, ask a chat model, follow a table."""
+"""Add and score models, manage archives and recorded answers, ask chat models, explain tables."""
 
 import argparse
 import json
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from pieline.models.llm import LLMEntry
 
 _FIELDS = {
-    "kind": "embedder (default, if the files are of one), encoder, late_interaction or reranker",
+    "kind": "embedder (the default if the files are those of an embedder), encoder,"
+    " late_interaction or reranker",
     "label": "name in tables and figures (default: the name of the repository or folder)",
     "licence": "license of the weights",
     "parameters": "number of parameters, such as 110M or 1.5B",
     "max_length": "maximum input length in tokens",
-    "pooling": "pooling; a value other than in the files replaces theirs",
+    "pooling": "pooling; overrides the value in the model's files",
     "trained_with_instructions": "whether the model was trained with instructions (true or false)",
     "instruction_format": "how an instruction and a query are combined (docs/adding/model.md)",
     "query_prefix": "prefix of a query without an instruction",
@@ -72,8 +73,8 @@ def _add_model(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     model = commands.add_parser("model", help="Add your own models.")
     actions = model.add_subparsers(title="actions", required=True, metavar="ACTION")
     about = (
-        "Add a model to models.local.yaml, with what its files say. An option is needed only for"
-        " what they do not say."
+        "Add a model to models.local.yaml, with the values in the model's files. Options are needed"
+        " only for values that these files do not contain."
     )
     adding = actions.add_parser("add", help="Add a model to models.local.yaml.", description=about)
     adding.set_defaults(run=_add)
@@ -135,10 +136,10 @@ def _given_fields(options: argparse.Namespace) -> dict[str, Any]:
 
 def _add_score(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
-        "Score models on the papers' data, beside the papers' models: an embedder, reranker or"
-        " late-interaction model on IdioLink, a chat model on ID10M-JAM and IdioTS, an encoder on"
-        " ID10M-JAM. A folder or repository without an entry is first added, as by `pieline model"
-        " add`, with the same options."
+        "Score models on the papers' data, and show the scores beside those of the papers' models."
+        " Embedders, rerankers and late-interaction models are scored on IdioLink, chat models on"
+        " ID10M-JAM and IdioTS, and encoders on ID10M-JAM. If a folder or repository has no entry,"
+        " an entry is added first, as with `pieline model add` and with the same options."
     )
     scoring = commands.add_parser("score", help="Score models.", description=about)
     scoring.set_defaults(run=_score)
@@ -146,22 +147,27 @@ def _add_score(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "places",
         metavar="NAME|HUB_ID|FOLDER",
         nargs="+",
-        help=f"name of an entry; or {_PLACE}; several are compared",
+        help=f"name of an entry, or {_PLACE}; if there are several, they are compared",
     )
-    scoring.add_argument("--name", help="name of a new entry (default: from the place)")
-    scoring.add_argument("--limit", type=int, help="score only the first LIMIT items, to try")
+    scoring.add_argument(
+        "--name", help="name of the new entry (default: derived from the repository or folder)"
+    )
+    scoring.add_argument(
+        "--limit", type=int, help="score only the first LIMIT sentences or queries, to try a model"
+    )
     scoring.add_argument(
         "--max-cost-usd",
         type=float,
         metavar="USD",
-        help="maximum cost of all requests of this project; -n shows the estimate",
+        help="maximum total cost of all requests of this project, in US dollars; -n shows an"
+        " estimate",
     )
     scoring.add_argument("--cores", default="all", help="number of cores (default: all)")
     scoring.add_argument(
         "-n",
         "--dry-run",
         action="store_true",
-        help="show what would run; for chat models, the estimated cost",
+        help="only show what would run, and the estimated cost of chat models",
     )
     _add_configfile(scoring)
     _add_fields(scoring)
@@ -228,7 +234,7 @@ def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _add_tables(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    about = "List the tables and figures: file, place in the paper, requirements."
+    about = "List the tables and figures, with their files, places in the papers and requirements."
     tables = commands.add_parser("tables", help=about, description=about)
     tables.set_defaults(run=_tables)
     _add_configfile(tables)
@@ -249,21 +255,21 @@ def _tables(options: argparse.Namespace) -> None:
 
 
 def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    about = "Share finished runs with machines without a GPU or API key: export, verify."
+    about = "Pack finished runs for machines without a GPU or API key, or check a packed file."
     runs = commands.add_parser("runs", help=about, description=about)
     actions = runs.add_subparsers(title="actions", required=True, metavar="ACTION")
 
     exporting = actions.add_parser(
-        "export", help="Pack the finished runs of this folder into one .tar.zst file."
+        "export", help="Pack the finished runs of this folder into one .tar.zst file (an archive)."
     )
     exporting.set_defaults(run=_export_runs)
-    exporting.add_argument("archive", type=Path, help="the file (or folder) to write")
+    exporting.add_argument("archive", type=Path, help="file (or folder) to write")
     exporting.add_argument(
         "--format",
         choices=["pieline", "every-eval-ever"],
         default="pieline",
-        help="every-eval-ever: a folder with scores and items in the format of Every Eval Ever"
-        " (default: %(default)s, for other machines)",
+        help="pieline: a file that pieline can score on other machines; every-eval-ever: a folder"
+        " with scores and items in the format of Every Eval Ever (default: %(default)s)",
     )
     for name in ("study", "model", "setting", "seed"):
         exporting.add_argument(
@@ -274,7 +280,7 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     verifying = actions.add_parser("verify", help="Check an archive without extracting it.")
     verifying.set_defaults(run=_verify_runs)
-    verifying.add_argument("archive", type=Path, help="the file to check")
+    verifying.add_argument("archive", type=Path, help="file to check")
 
 
 def _export_runs(options: argparse.Namespace) -> None:
@@ -323,12 +329,20 @@ def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
 
 def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
-        "Ask a chat model one question; show the request body, the answer, its tokens and cost."
-        " The answer is recorded in recordings/ask, so you never pay twice for the same question."
+        "Ask a chat model one question, and show the request body, the answer, the number of tokens"
+        " and the cost. The answer is recorded in recordings/ask, so you never pay twice for the"
+        " same question."
     )
     ask = commands.add_parser("ask", help="Ask a chat model one question.", description=about)
-    ask.add_argument("question", help="text of the only user message")
-    ask.add_argument("--model", required=True, metavar="NAME", help="name in models.yaml")
+    ask.add_argument(
+        "question", help="text of the question, which is sent as a single user message"
+    )
+    ask.add_argument(
+        "--model",
+        required=True,
+        metavar="NAME",
+        help="name of the model in models.yaml or models.local.yaml",
+    )
     ask.add_argument(
         "--parameters",
         default="{}",
@@ -346,12 +360,12 @@ def _add_configfile(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="takes precedence over config.yaml; can be repeated",
+        help="configuration file that takes precedence over config.yaml; can be repeated",
     )
 
 
 def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    about = "Manage recorded answers of language models, and show what they cost."
+    about = "Manage recorded answers of language models, and show their cost."
     recordings = commands.add_parser("recordings", help=about, description=about)
     actions = recordings.add_subparsers(title="actions", required=True, metavar="ACTION")
 
@@ -360,7 +374,12 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         parser.set_defaults(run=run)
         return parser
 
-    listing = add_action("list", _list, "List each file: models, answers, tokens.")
+    listing = add_action(
+        "list",
+        _list,
+        "List the files of recorded answers, with their models and"
+        " their numbers of answers and tokens.",
+    )
     _add_folder(listing)
     verifying = add_action(
         "verify", _verify, "Check that each answer is stored under its own question."
@@ -369,37 +388,41 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     importing = add_action(
         "import",
         _import,
-        "Add the answers of others to a folder; existing answers are kept. Copy files,"
-        " or pack yours with `tar --zstd --exclude=.locks -cf FILE.tar.zst -C recordings jam`.",
+        "Add another person's recorded answers, packed into one file, to a folder; existing answers"
+        " are kept. To pack your answers, run `tar --zstd --exclude=.locks -cf FILE.tar.zst -C"
+        " recordings jam`.",
     )
     _add_import_options(importing)
     renaming = add_action(
         "rename",
         _rename,
-        "Keep the answers of an entry that was renamed in models.yaml or models.local.yaml.",
+        "Keep the recorded answers of a model after its entry in models.yaml or models.local.yaml"
+        " was renamed.",
     )
     renaming.add_argument("old", help="earlier name of the entry")
-    renaming.add_argument("new", help="name of the entry now")
+    renaming.add_argument("new", help="new name of the entry")
     _add_configfile(renaming)
     asking_again = add_action(
-        "reask", _reask, "Set answers aside (in FILE.replaced), so that the next run asks again."
+        "reask",
+        _reask,
+        "Move recorded answers to FILE.replaced, so that the next run asks these questions again.",
     )
     asking_again.add_argument(
         "--outcome",
         required=True,
         choices=("failed", "truncated", "filtered", "refused", "empty", "tool_call", "any"),
-        help="outcome of the answers",
+        help="outcome of the answers to move",
     )
     _add_folder(asking_again)
     spending = add_action(
-        "spending", _spending, "Show the cost of requests, including those of killed runs."
+        "spending", _spending, "Show the cost of all requests, including requests of killed runs."
     )
     _add_folder(spending)
     spending.add_argument(
         "--release",
         action="store_true",
-        help="release the budget reserved by killed runs, if the provider's bill shows no cost"
-        " (no run may be active)",
+        help="release the budget that killed runs reserved; use this if no run is active and the"
+        " provider's bill does not contain their requests",
     )
 
 
@@ -409,20 +432,20 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         default=Path("recordings"),
-        help="folder (or one file) of recordings; default: recordings",
+        help="folder (or single file) of recorded answers (default: recordings)",
     )
 
 
 def _add_import_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("archive", type=Path, help="the file to read")
+    parser.add_argument("archive", type=Path, help="file to read")
     _add_folder(parser)
     parser.add_argument(
         "--max-size",
         type=float,
         default=8,
         metavar="GIB",
-        help="maximum unpacked size (default: %(default)s GiB); the file is unpacked in the folder"
-        " for temporary files (TMPDIR)",
+        help="maximum size of the unpacked file (default: %(default)s GiB), which is unpacked in"
+        " the folder for temporary files (TMPDIR)",
     )
 
 
@@ -585,17 +608,31 @@ def _spending(options: argparse.Namespace) -> None:
 
 def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
-        "Show what makes a table or figure: rules, scripts and functions in their order, the"
-        " measure, and the files behind its first number in a finished run."
+        "Show how a table or figure is made: the rules, scripts and functions in order, the"
+        " measure, and the files behind its first number if the run has finished."
     )
-    trace = commands.add_parser("trace", help="Follow a table through the code.", description=about)
+    trace = commands.add_parser(
+        "trace", help="Show how a table or figure is made.", description=about
+    )
     trace.set_defaults(run=_trace)
-    trace.add_argument("name", metavar="NAME", help="table or figure, such as jam_drift")
-    trace.add_argument("measure", metavar="MEASURE", nargs="?", default="", help="such as success")
+    trace.add_argument(
+        "name", metavar="NAME", help="name of the table or figure, such as jam_drift"
+    )
+    trace.add_argument(
+        "measure",
+        metavar="MEASURE",
+        nargs="?",
+        default="",
+        help="measure in the table to show as well, such as success",
+    )
     trace.add_argument("--directory", default=".", help="folder of the run (default: this folder)")
     for option, value in (("--configfile", "FILE"), ("--config", "NAME=VALUE")):
         trace.add_argument(
-            option, nargs="+", default=[], metavar=value, help="as for the snakemake of the run"
+            option,
+            nargs="+",
+            default=[],
+            metavar=value,
+            help="as in the snakemake command of the run",
         )
 
 

@@ -62,8 +62,8 @@ class PageSettings(Settings):
     beside: str | None = Field(
         default=None,
         affects="display",
-        description="Working directory of another run. Once that run has results, the page links to"
-        " its page and shows its scores.",
+        description="Working directory of another run. If the other run has results, the page shows"
+        " its scores and links to its page.",
     )
 
 
@@ -77,42 +77,43 @@ class Config(Settings):
         default="sample",
         affects="predictions",
         deviates=False,
-        description="Data source: our sample, the released files, or your own.",
+        description="Data to use: the bundled sample ('sample'), the papers' public files"
+        " ('released'), or your own files ('own').",
     )
     own_data: str | None = Field(
         default=None,
         affects="predictions",
         deviates=False,
-        description="For data 'own': folder with files in the formats and with the names of the"
-        " public files in data/upstream.yaml (docs/adding/data.md).",
+        description="For data 'own': folder with your files, which have the names and formats of"
+        " the public files in data/upstream.yaml (docs/adding/data.md).",
     )
     mirror: str | None = Field(
         default=None,
         affects="nothing",
-        description="Folder with the released files; if set, data is 'released'.",
+        description="Folder with the papers' public files; if set, data is 'released'.",
     )
     archives: list[str] = Field(
         default=[],
         affects="predictions",
         deviates=False,
-        description="Files that `pieline runs export` wrote."
-        " The configured runs that an archive contains are taken from it; what it states otherwise"
-        " than the configuration is a deviation.",
+        description="Files that `pieline runs export` wrote. A configured run is taken from an"
+        " archive that contains it. If the archive states settings that differ from the"
+        " configuration, each difference is a deviation.",
     )
     limit: PositiveInt | None = Field(
         default=None,
         affects="predictions",
         deviates=False,
-        description="Use only the first originals of ID10M-JAM, sentences of IdioTS and queries of"
-        " IdioLink (with the whole index), to try a model before a full run. No number is then"
-        " compared with the papers'; null: use all.",
+        description="Number of originals of ID10M-JAM, sentences of IdioTS and queries of IdioLink"
+        " (with the whole index) to use, to try a model before a full run. With a limit, no number"
+        " is compared with a printed one; null: use all.",
     )
     tables: dict[str, RowChoice] = Field(
         default={"rows": "paper"},
         affects="display",
-        description="Rows of result tables. `rows: paper` shows the paper's models and this run's,"
-        " `rows: run` only this run's, in the order of the configuration. The name of a table sets"
-        " its rows, such as `idiolink_zero_shot: paper`.",
+        description="Rows of result tables. `rows: paper` shows the paper's models and those of"
+        " this run; `rows: run` shows only those of this run, in the order of the configuration. To"
+        " set a single table, use its name as the key, such as `idiolink_zero_shot: paper`.",
     )
     beyond: BeyondSettings = BeyondSettings()
     llm: LLMSection = LLMSection()

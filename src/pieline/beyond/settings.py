@@ -19,15 +19,15 @@ class BeyondJam(Settings):
     prompts_against: str | None = Field(
         default=None,
         affects="display",
-        description="Setting to compare each of `jam.prompts` with on the same originals"
+        description="Setting with which each of `jam.prompts` is compared, on the same originals"
         " (docs/beyond.md); null: no comparison.",
     )
     training_contexts: list[AddedTexts] = Field(
         default=[],
         affects="display",
-        description="Further settings of encoders, also trained on texts of other PIEs' originals:"
-        " 'originals': without context; 'neutral': with neutral context; 'hard': with the context"
-        " of hard variants (docs/beyond.md).",
+        description="Additional training texts of encoders, made from the originals of other PIEs;"
+        " each value is a setting. 'originals': without context; 'neutral': also with neutral"
+        " contexts; 'hard': also their hard variants (docs/beyond.md).",
     )
 
     def added_settings(self) -> list[str]:
@@ -52,8 +52,9 @@ class BeyondIdiolink(Settings):
     shortcuts: bool = Field(
         default=False,
         affects="display",
-        description="Measure whether queries with more word overlap with relevant documents score"
-        " higher: the tables idiolink_overlap and idiolink_shortcuts, and a figure.",
+        description="Measure whether queries score higher if they share more words with their"
+        " relevant documents. This makes the tables idiolink_overlap and idiolink_shortcuts, and a"
+        " figure.",
     )
 
 

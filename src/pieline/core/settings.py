@@ -185,19 +185,19 @@ class OfModel(Settings):
         default=None,
         min_length=1,
         affects="display",
-        description="Prompt settings; null: those of all models.",
+        description="Prompt settings of this model; null: the same as for all models.",
     )
     seeds: list[Seed] | None = Field(
         default=None,
         min_length=1,
         affects="display",
-        description="Seeds; null: those of all models.",
+        description="Seeds of this model; null: the same as for all models.",
     )
     max_tokens: dict[str, PositiveInt] = Field(
         default={},
         affects="predictions",
         deviates=False,
-        description="Maximum tokens of answers, by setting, such as {zero_shot: 20000}.",
+        description="Maximum number of tokens per answer, by setting, such as {zero_shot: 20000}.",
     )
 
 

@@ -42,7 +42,7 @@ class UpstreamFile(Frozen):
     """A public file: its URL and the known digests of the content that the papers used."""
 
     url: str | None = Field(
-        pattern=r"^https?://", description="null if only a mirror folder can provide it"
+        pattern=r"^https?://", description="null if the file can only come from a mirror folder"
     )
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     git_blob: str | None = Field(

@@ -51,22 +51,24 @@ class LLMSection(Settings):
         default="record",
         affects="predictions",
         deviates=False,
-        description="'record': ask only questions without recorded answers; 'replay': never ask;"
-        " 'fresh': ask all questions again, and then replace the recordings.",
+        description="'record': ask only questions without recorded answers; 'replay': use only"
+        " recorded answers; 'fresh': ask all questions again, and then replace the recorded"
+        " answers.",
     )
     max_cost_usd: float = Field(
         default=0.0,
         ge=0,
         affects="nothing",
-        description="Maximum cost in US dollars of all runs with this recordings folder together;"
-        " with 0, models that cost money are not queried.",
+        description="Maximum total cost, in US dollars, of all runs that use this recordings"
+        " folder; with 0, models that cost money are not queried.",
     )
     timeout_s: float | None = Field(
         default=None,
         gt=0,
         affects="nothing",
-        description="Maximum seconds per attempt, from sending to the last byte, unless the"
-        " provider has its own; null: 120, or 900 for a model that thinks.",
+        description="Maximum seconds per attempt, from sending the request to the last byte of the"
+        " answer, for providers without their own timeout_s; null: 120, or 900 for a reasoning"
+        " model.",
     )
     providers: dict[str, ProviderLimits] = Field(
         default_factory=dict,
@@ -82,15 +84,15 @@ class LLMSection(Settings):
     stop_when_cut: bool = Field(
         default=True,
         affects="nothing",
-        description="Stop a run whose first answers are of no use: ten or more that are all cut off"
-        " at the maximum length or answer prompts that the server cut, or twenty or more of which"
-        " none is readable. A later run asks nothing either until the cause is gone. 'false' asks"
-        " the remaining questions.",
+        description="Stop a run if its first answers are useless: if ten or more are all cut off at"
+        " the maximum length or answer prompts that the server cut, or if none of twenty or more is"
+        " readable. Later runs also ask nothing until the cause is fixed. With 'false', the"
+        " remaining questions are asked.",
     )
     recordings_folder: Path = Field(
         default=Path("recordings"),
         affects="nothing",
-        description="Folder of all recordings, the spending ledger and the lock files.",
+        description="Folder of all recorded answers, the spending ledger and the lock files.",
     )
 
     def for_jobs(self, root: Path, entries: Iterable[object]) -> "LLMSettings":

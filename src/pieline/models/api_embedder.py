@@ -19,14 +19,18 @@ class ApiEmbedderEntry(LLMEntry, Prefixes):
     kind: Literal["embedder"] = Field(  # type: ignore[assignment]
         description="Kind of the model: an embedder."
     )
-    source: Literal["api"] = Field(description="Always api; weights of your own have other fields.")
+    source: Literal["api"] = Field(
+        description="Always 'api'; embedders with local weights have other fields."
+    )
     litellm_id: str = Field(
-        pattern="^openai/.", description="'openai/<checkpoint>', for any provider."
+        pattern="^openai/.", description="'openai/<checkpoint>', whatever the provider is."
     )
     accepts: frozenset[Parameter] = Field(
         default=frozenset(), max_length=0, description="Must be empty; use `body` for raw fields."
     )
-    max_output_tokens: Literal[0] = Field(default=0, description="Always 0: no text is written.")
+    max_output_tokens: Literal[0] = Field(
+        default=0, description="Always 0, because an embedder writes no text."
+    )
     trained_with_instructions: bool = Field(
         description="Whether the model was trained with instructions, which determines its group in"
         " IdioLink's Table 2."

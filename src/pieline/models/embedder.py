@@ -75,22 +75,23 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
     )
     pooling: Literal["checkpoint", "mean", "cls", "lasttoken", "latent"] = Field(
         default="checkpoint",
-        description="'checkpoint': as set in the checkpoint's sentence-transformers files;"
-        " 'latent': the latent attention layer stored with the weights. Other values than those in"
-        " these files need overrides: [pooling].",
+        description="'checkpoint': as in the checkpoint's sentence-transformers files; 'latent':"
+        " the latent attention layer stored with the weights. A value that differs from these files"
+        " requires overrides: [pooling].",
     )
     end_token: str | None = Field(
         default=None,
-        description="Token at the end of every input in training, added unless the tokenizer adds"
-        " it; empty text: no token; null: as in the tokenizer's files.",
+        description="Token that ended every input in the model's training; it is added if the"
+        " tokenizer does not add it. Empty text: no token; null: as in the tokenizer's files.",
     )
     adapter: str | None = Field(
         default=None,
-        description="Folder of a LoRA adapter in peft's format, which is merged into the weights;"
-        " absolute or relative to the working directory.",
+        description="Folder (absolute, or relative to the working directory) of a LoRA adapter in"
+        " peft's format, which is merged into the weights.",
     )
     bidirectional: bool = Field(
-        default=False, description="Whether a decoder's tokens attend in both directions."
+        default=False,
+        description="Whether the model is a decoder whose tokens attend in both directions.",
     )
     attention: Literal["eager", "sdpa", "flash_attention_2"] | None = Field(
         default=None, description="Attention kernel; null: the fastest that the model supports."

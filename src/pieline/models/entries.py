@@ -47,10 +47,12 @@ class ModelEntry(Settings):
 
     label: Line = Field(description="Name in tables and figures.")
     licence: Line = Field(description="License of the weights, as an SPDX identifier if possible.")
-    parameters: Line | None = Field(default=None, description="Number of parameters, as text.")
+    parameters: Line | None = Field(
+        default=None, description="Number of parameters as text, such as 110M."
+    )
     published_as: str | None = Field(
         default=None,
-        description="Name of the model in published/*.csv, which contain the printed numbers.",
+        description="Name of the model in the printed numbers (published/*.csv).",
     )
 
     SPEC_DEFAULTS: ClassVar[Mapping[str, Any]] = {"label": "-", "licence": "-"}
@@ -90,11 +92,12 @@ class CheckpointEntry(ModelEntry):
     """Entry for a model with weights on the Hub, in a Python package, or in a local folder."""
 
     checkpoint: str = Field(
-        description="Name on the Hub; for a package, the name of the same weights on the Hub; for a"
-        " folder, any name."
+        description="Name of the repository on the Hub; for a package, the repository with the same"
+        " weights; for a folder, any name."
     )
     source: Literal["hub", "package", "folder"] = Field(
-        description="Where the weights are: on the Hub, in a Python package or in a local folder."
+        description="Location of the weights: on the Hub, in a Python package, or in a local"
+        " folder."
     )
     revision: str | None = Field(default=None, description="Pinned commit on the Hub.")
     package: str | None = Field(
@@ -102,13 +105,13 @@ class CheckpointEntry(ModelEntry):
     )
     path: str | None = Field(
         default=None,
-        description="Folder or GGUF file of the weights: for a package, relative to its folder; for"
-        " a folder, absolute or relative to the working directory.",
+        description="Folder or GGUF file of the weights. For a package, the path is relative to the"
+        " package's folder; for a folder, it is absolute or relative to the working directory.",
     )
     pickled: Literal[True] | None = Field(
         default=None,
-        description="true: the commit has the weights only as a pickle, which a separate job"
-        " converts to safetensors.",
+        description="true: the commit contains the weights only as a pickle file, which a separate"
+        " job converts to safetensors.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         default="float32", description="Data type in which the model computes."
@@ -165,8 +168,9 @@ class Overrides(Settings):
     overrides: tuple[Override, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Settings in the checkpoint's sentence-transformers files that the entry"
-        " replaces on purpose; any other contradiction between files and entry is an error.",
+        description="Settings in the checkpoint's sentence-transformers files that this entry"
+        " overrides on purpose; any other contradiction between the files and the entry is an"
+        " error.",
     )
 
 
@@ -182,7 +186,7 @@ class EncoderEntry(CheckpointEntry):
     SPEC_DEFAULTS: ClassVar = {**CheckpointEntry.SPEC_DEFAULTS, "languages": ["english"]}
     kind: Literal["encoder"] = Field(description="Kind of the model: an encoder to fine-tune.")
     languages: list[str] = Field(
-        min_length=1, description="Languages of ID10M-JAM on which it is fine-tuned."
+        min_length=1, description="Languages of ID10M-JAM on which the encoder is fine-tuned."
     )
     max_length: PositiveInt = Field(
         description="Maximum input length in tokens; longer inputs are truncated."

@@ -51,14 +51,22 @@ class Parameters(TypedDict, total=False):
 
     temperature: Annotated[_Number, Field(ge=0, description="Sampling temperature.")]
     top_p: Annotated[_Number, Field(gt=0, le=1, description="Probability mass to sample from.")]
-    top_k: Annotated[StrictInt, Field(ge=0, description="Number of tokens to sample from.")]
+    top_k: Annotated[
+        StrictInt, Field(ge=0, description="Number of most likely tokens to sample from.")
+    ]
     max_tokens: Annotated[StrictInt, Field(gt=0, description="Maximum length of an answer.")]
     seed: Annotated[StrictInt, Field(description="Random seed of the provider.")]
     response_format: Annotated[dict[str, JsonValue], Field(description="Format of an answer.")]
-    reasoning_effort: Annotated[str, Field(description="Effort, such as low, as litellm names it.")]
+    reasoning_effort: Annotated[
+        str, Field(description="Reasoning effort in litellm's terms, such as low.")
+    ]
     stop: Annotated[str | list[str], Field(description="Texts that end an answer.")]
-    presence_penalty: Annotated[_Number, Field(description="Penalty of tokens that occurred.")]
-    frequency_penalty: Annotated[_Number, Field(description="Penalty of tokens by frequency.")]
+    presence_penalty: Annotated[
+        _Number, Field(description="Penalty for tokens that have occurred.")
+    ]
+    frequency_penalty: Annotated[
+        _Number, Field(description="Penalty for tokens, in proportion to their frequency.")
+    ]
 
 
 def _check_variable(name: str) -> str:
@@ -108,8 +116,8 @@ class Prices(Settings):
     input: float = Field(ge=0, description="Price of input, in US dollars per million tokens.")
     output: float = Field(
         ge=0,
-        description="Price of output and thinking tokens, in US dollars per million tokens; the"
-        " higher one if they differ.",
+        description="Price of output and thinking tokens, in US dollars per million tokens; if the"
+        " two prices differ, the higher one.",
     )
     cached_input: float | None = Field(
         default=None, ge=0, description="Price of input read from the cache; null: same as input."
@@ -140,7 +148,7 @@ class LLMEntry(ModelEntry):
     MAY_HAVE_BRACES: ClassVar = ("body", "chat_template", "server")
     kind: Literal["llm"] = Field(description="Kind of the model: a language model to query.")
     source: Literal["api", "package", "folder", "hub"] = Field(
-        description="Where the model is: behind an API, in a Python package, in a local file or"
+        description="Location of the model: behind an API, in a Python package, in a local file or"
         " folder, or on the Hub."
     )
     litellm_id: str = Field(
@@ -151,14 +159,15 @@ class LLMEntry(ModelEntry):
     answers_as: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Model names accepted in responses, as shell patterns ('*' matches any name and"
-        " no name); null: the litellm_id without its prefix, or any name for a local model.",
+        description="Model names that responses may state, as shell patterns ('*' also accepts a"
+        " response without a name); null: the litellm_id without its prefix, or any name for a"
+        " local model.",
     )
     answers_from: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Servers whose recorded answers are accepted besides those of the address that"
-        " the model is asked at, as shell patterns ('http://node*:8000').",
+        description="Other servers whose recorded answers are accepted for this model, as shell"
+        " patterns ('http://node*:8000').",
     )
     provider: str = Field(
         min_length=1, description="Provider whose limits apply (llm.providers in config.yaml)."
@@ -176,68 +185,71 @@ class LLMEntry(ModelEntry):
     )
     defaults: Parameters | None = Field(
         default=None,
-        description="Parameters that are sent in every request unless a run sets them.",
+        description="Parameters that are sent with every request unless the run sets them.",
     )
     body: dict[str, JsonValue] | None = Field(
         default=None,
         min_length=1,
-        description="Raw fields that are merged into the body of each request as written; part of"
-        " the key of each question.",
+        description="Raw fields that are merged into the body of each request as written. They are"
+        " part of each question's key.",
     )
     system_role: Literal["user"] | None = Field(
         default=None, description="Role in which system turns are sent; null: system."
     )
     prices: Prices | Literal["free"] | None = Field(
         default=None,
-        description="Required with an API key or a remote api_base; 'free' if it costs nothing.",
+        description="Prices of the model; required with an API key or a remote api_base. 'free':"
+        " the model costs nothing.",
     )
     max_output_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="Maximum tokens of an answer, including reasoning; limits the cost if no"
-        " max_tokens is sent.",
+        description="Maximum number of tokens of an answer, including reasoning. It limits the cost"
+        " if no max_tokens is sent.",
     )
     reasoning: bool = Field(default=False, description="Whether this is a reasoning model.")
     ends: date | Literal["past"] | None = Field(
         default=None,
         description="Date (YYYY-MM-DD) from which the provider no longer serves the checkpoint, or"
-        " 'past' if the date is over and not known. From then on, the model is queried only through"
-        " a gateway (llm.api_bases in config.yaml).",
+        " 'past' if this date is unknown and has passed. From this date on, the model is queried"
+        " only through a gateway (llm.api_bases in config.yaml).",
     )
     package: str | None = Field(
         default=None, description="Import name of the package that contains the weights."
     )
     path: Path | None = Field(
         default=None,
-        description="Folder or GGUF file of the weights: for a package or the Hub, a GGUF file in"
-        " it; for a folder, absolute or relative to the working directory.",
+        description="File or folder of the weights. For a package or the Hub: a GGUF file in the"
+        " package or repository; for a folder: a folder or GGUF file, absolute or relative to the"
+        " working directory.",
     )
     weights_sha256: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{64}$",
-        description="SHA-256 of the GGUF file, or of the output of `sha256sum` for the files in a"
-        " folder; the digest is verified, and is part of the key of each question.",
+        description="SHA-256 of the GGUF file, or for a folder, of the output of `sha256sum` for"
+        " its files. The digest is verified, and is part of each question's key.",
     )
     repository: str | None = Field(default=None, description="Repository on the Hub.")
     revision: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{40}$",
-        description="Commit on the Hub, part of the key of each question; required for queries.",
+        description="Commit on the Hub, which is required to query the model, and is part of each"
+        " question's key.",
     )
     pickled: Literal[True] | None = Field(
-        default=None, description="true: the commit has the weights only as a pickle."
+        default=None, description="true: the commit contains the weights only as a pickle file."
     )
     server: str | None = Field(
         default=None,
-        description="llama.cpp (for GGUF, the default), vllm, or the command line of"
-        " another OpenAI-compatible server with {checkpoint}, {port} and {gpus}.",
+        description="'llama.cpp' (the default for GGUF files), 'vllm', or the command line of"
+        " another OpenAI-compatible server, with {checkpoint}, {port} and {gpus}.",
     )
     dtype: Literal["float32", "bfloat16", "float16"] | None = Field(
         default=None, description="Data type in which vllm computes."
     )
     chat_template: str | None = Field(
         default=None,
-        description="Jinja template; null: the template of the weights.",
+        description="Chat template (Jinja); null: the template that the weights contain.",
     )
     gpus: int | None = Field(
         default=None,
@@ -245,12 +257,16 @@ class LLMEntry(ModelEntry):
         description="Number of GPUs over which the model is split; null: one for a large model.",
     )
     slots: int | None = Field(
-        default=None, ge=1, le=256, description="Concurrent questions to the server; null: 1."
+        default=None,
+        ge=1,
+        le=256,
+        description="Maximum number of concurrent questions to the server; null: 1.",
     )
     context_length: int = Field(
         default=4096,
         ge=64,
-        description="Maximum tokens of prompt and answer together, for llama.cpp and vllm.",
+        description="Maximum number of tokens of prompt and answer together, for llama.cpp and"
+        " vllm.",
     )
 
     @field_validator("source", mode="before")

@@ -32,18 +32,21 @@ class PredictionFile(Settings):
     study: str = Field(description="Study for which the predictions were made.")
     file: str = Field(
         min_length=1,
-        description="jam: JSONL, CSV or Parquet with id and idioms (or BIO tags); idiots: with id,"
-        " has_idiom and idiom; idiolink: a TREC run.",
+        description="For jam: JSONL, CSV or Parquet with id and idioms (or BIO tags); for idiots:"
+        " the same formats, with id, has_idiom and idiom; for idiolink: a ranking in TREC format.",
     )
     language: LanguageName | None = Field(
-        default=None, description="jam: language of the sentences."
+        default=None, description="For jam: language of the sentences."
     )
-    setting: Name = Field(description="Any name; for idiolink, the query mode of the search.")
-    seed: Seed = Field(default=0, description="Seed of the run; runs of several are averaged.")
+    setting: Name = Field(description="Any name; for idiolink, the query mode of the ranking.")
+    seed: Seed = Field(
+        default=0, description="Seed of the run; runs that differ only in the seed are averaged."
+    )
     format: Literal["mteb", "inspect"] | None = Field(
         default=None,
-        description="'mteb': MTEB's predictions, for idiolink; 'inspect': a log (.eval) of a task"
-        " in examples/inspect_tasks.py, for jam or idiots; null: the format described at `file`.",
+        description="'mteb': MTEB's predictions (for idiolink); 'inspect': a log (.eval) of a task"
+        " in examples/inspect_tasks.py (for jam and idiots); null: the format in the description of"
+        " `file`.",
     )
 
     @model_validator(mode="after")

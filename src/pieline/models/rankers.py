@@ -37,7 +37,9 @@ class RerankerEntry(RankerEntry):
     """Entry for a cross-encoder that rescores the documents retrieved by another model."""
 
     kind: Literal["reranker"] = Field(description="Kind of the model: a cross-encoder.")
-    first_stage: Name = Field(description="Model whose run is reranked, of kind bm25 or embedder.")
+    first_stage: Name = Field(
+        description="Model of kind bm25 or embedder whose ranking is reranked."
+    )
 
 
 class LateInteractionEntry(RankerEntry):

@@ -1,4 +1,4 @@
-"""Follow a table through the code: its rules, what their scripts call, and its files in a run."""
+"""Show how a table is made: its rules, what their scripts call, and its files in a run."""
 
 import ast
 import re

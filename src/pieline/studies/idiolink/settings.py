@@ -47,59 +47,62 @@ class FineTuning(Settings):
         default=["sentence", "instruction_sentence", "span", "instruction_span"],
         min_length=1,
         affects="display",
-        description="Query modes; each trains a model of its own.",
+        description="Query modes; a separate model is trained for each.",
     )
     losses: list[Loss] = Field(
         default=["paper"],
         min_length=1,
         affects="display",
         description="'paper': equation 2; 'released': InfoNCE with in-batch negatives and"
-        " temperature 0.05, as in the released code.",
+        " temperature 0.05, as in the authors' code.",
     )
     tuples: Literal["sampled", "released", "released_where_available"] = Field(
         default="sampled",
         affects="predictions",
         deviates=False,
-        description="Training tuples: sampled with the seed (section 4.3), or the released mined"
-        " tuples. 'released_where_available' falls back to sampled tuples if the mirror folder"
-        " lacks the mined ones, which the table notes.",
+        description="Training tuples: sampled with the seed ('sampled', section 4.3), or mined by"
+        " the authors ('released'). 'released_where_available' uses sampled tuples if the authors'"
+        " tuples are not in the mirror folder; the table then has a note.",
     )
     seeds: list[Seed] = Field(
         default=[42, 43, 44],
         min_length=1,
         affects="display",
-        description="Seeds; each trains a model of its own.",
+        description="Seeds; a separate model is trained for each.",
     )
     form: Literal["paper", "released"] = Field(
         default="paper",
         affects="predictions",
         deviates=False,
-        description="'paper': Table 3; 'released': as in the released code, the last, incomplete"
-        " batch of an epoch is dropped, and early stopping has no minimum improvement.",
+        description="'paper': as in Table 3; 'released': as in the authors' code, in which the"
+        " last, incomplete batch of an epoch is dropped, and early stopping requires no minimum"
+        " improvement.",
     )
     learning_rate: LearningRate = Field(
         default=TABLE_3.learning_rate,
         affects="predictions",
-        description="Learning rate of AdamW after warm-up; decays linearly to zero.",
+        description="Learning rate of AdamW after warm-up; it decreases linearly to zero.",
     )
     batch_size: PositiveInt = Field(
         default=TABLE_3.batch_size,
         affects="predictions",
-        description="Tuples per step; at most 8 for drama-1b.",
+        description="Number of tuples per step; at most 8 for drama-1b.",
     )
     max_epochs: PositiveInt = Field(
         default=TABLE_3.max_epochs,
         affects="predictions",
-        description="Maximum number of epochs; early stopping may end training.",
+        description="Maximum number of epochs; early stopping may end training before.",
     )
     warmup_steps: NonNegativeInt = Field(
-        default=TABLE_3.warmup_steps, affects="predictions", description="Steps of linear warm-up."
+        default=TABLE_3.warmup_steps,
+        affects="predictions",
+        description="Number of steps of linear warm-up.",
     )
     threads: PositiveInt = Field(
         default=1,
         affects="predictions",
         deviates=False,
-        description="Threads per training on CPU; results depend on it.",
+        description="Number of threads per training run on a CPU; results depend on it.",
     )
 
     def hyperparameters(self, model: str = "") -> Hyperparameters:
@@ -116,15 +119,15 @@ class Construction(FilterOptions):
     enabled: bool = Field(
         default=False,
         affects="display",
-        description="Construct the dataset. With the real data, this requires MAGPIE, paid models"
-        " and human reviewers.",
+        description="Whether to construct the dataset. On the papers' data, this requires MAGPIE,"
+        " paid models and human reviewers.",
     )
     exclusions: str | None = Field(
         default=None,
         affects="predictions",
         deviates=False,
         description="TSV (pie, reason) of manually excluded PIEs; null: the sample's file, or the"
-        " exclusions that the released files imply.",
+        " exclusions that the public files imply.",
     )
     index_writer: str = Field(
         default="gemini-2.5-pro",
@@ -156,21 +159,22 @@ class Construction(FilterOptions):
         default="drawn",
         affects="predictions",
         deviates=False,
-        description="Draw the splits at random, or use the released ones.",
+        description="Draw the splits at random ('drawn'), or use the authors' splits ('released').",
     )
     splits: SplitSizes = SplitSizes()
     corrections: str | None = Field(
         default=None,
         affects="predictions",
         deviates=False,
-        description="Reviewers' decisions (completed CSV or Label Studio export); null: the"
-        " sample's file, or none.",
+        description="File of the reviewers' decisions (completed CSV or Label Studio export); null:"
+        " the sample's file, or none.",
     )
     unreviewed: Literal["refuse", "keep"] = Field(
         default="refuse",
         affects="predictions",
         deviates=False,
-        description="Texts that still need human review: raise an error, or keep them unchanged.",
+        description="What to do with texts that still need human review: stop with an error"
+        " ('refuse'), or keep them unchanged ('keep').",
     )
 
 
@@ -192,14 +196,16 @@ class IdiolinkSettings(Settings):
         default="paper",
         affects="predictions",
         deviates=False,
-        description="Format of queries and documents: that of appendix B, or that of the released"
-        " code for models where it differs (`pieline.models.embedder.RELEASED_INPUTS`).",
+        description="Format of queries and documents: that of appendix B ('paper'), or for models"
+        " where it differs, that of the authors' code ('released';"
+        " `pieline.models.embedder.RELEASED_INPUTS`).",
     )
     device: Device | None = Field(
         default=None,
         affects="predictions",
         deviates=False,
-        description="'mps': embed on an Apple GPU; the last digits differ from those on a CPU.",
+        description="'mps': compute embeddings on an Apple GPU; the last digits differ from those"
+        " of a CPU.",
     )
     query_modes: list[QueryMode] = Field(
         default=["sentence", "span", "instruction_sentence", "instruction_span"],
@@ -209,10 +215,10 @@ class IdiolinkSettings(Settings):
     compositions: list[Composition] = Field(
         default=["full", "lit_sim_sense", "lit_idiom"],
         affects="display",
-        description="Index compositions; all except 'full' are the ablation.",
+        description="Documents in the index; all values except 'full' are the ablation.",
     )
     top_k: PositiveInt = Field(
-        default=100, affects="predictions", description="Documents kept per query."
+        default=100, affects="predictions", description="Number of documents kept per query."
     )
     embedding_threads: PositiveInt = Field(
         default=8,
@@ -223,8 +229,8 @@ class IdiolinkSettings(Settings):
         default="released_format",
         affects="predictions",
         deviates=False,
-        description="Texts of the experiments: the released files (or the sample in their format),"
-        " or the construction.",
+        description="Texts of the experiments: the public files or the sample ('released_format'),"
+        " or the dataset that this project constructs ('constructed').",
     )
     construction: Construction = Construction()
     bm25: Bm25Tuning = Bm25Tuning()
@@ -238,5 +244,5 @@ class IdiolinkSettings(Settings):
     bootstrap_resamples: PositiveInt = Field(
         default=2000,
         affects="scoring",
-        description="Bootstrap resamples of the PIEs, for intervals.",
+        description="Number of bootstrap resamples of the PIEs, for intervals.",
     )

@@ -30,7 +30,9 @@ class DetectionParameters(Settings):
         description="Total probability of the tokens to sample from; null: not sent.",
     )
     max_tokens: PositiveInt | None = Field(
-        default=800, affects="predictions", description="Maximum tokens per answer; null: not sent."
+        default=800,
+        affects="predictions",
+        description="Maximum number of tokens per answer; null: not sent.",
     )
 
 
@@ -40,8 +42,8 @@ class OwnParameters(DetectionParameters):
     negated: bool = Field(
         default=False,
         affects="predictions",
-        description="Ask whether the sentence is free of idioms: the answer has the field"
-        " freeOfIdioms in place of hasIdiom, and is read as its opposite.",
+        description="Whether the prompt asks if the sentence is free of idioms. The answer then has"
+        " the field freeOfIdioms instead of hasIdiom, and is inverted.",
     )
 
 
@@ -68,14 +70,14 @@ class IdiotsSettings(Settings):
         default=["zero_shot"],
         min_length=1,
         affects="display",
-        description="'zero_shot' is the paper's setting; in 'zero_shot_schema', the provider"
-        " enforces the JSON fields that the prompt requests; other names refer to `prompts`.",
+        description="'zero_shot' is the paper's setting; with 'zero_shot_schema', the provider"
+        " enforces the JSON fields that the prompt requests; other names are those of `prompts`.",
     )
     by_model: dict[LanguageModelName, OfModel] = Field(
         default={},
         affects="predictions",
         deviates=False,
-        description="Settings, seeds and lengths of answers of single models.",
+        description="Settings, seeds and maximum lengths of answers for single models.",
     )
     prompts: dict[Name, DetectionPrompt] = Field(
         default={},
@@ -87,18 +89,20 @@ class IdiotsSettings(Settings):
         default=[0],
         min_length=1,
         affects="display",
-        description="Sent if the provider accepts a seed.",
+        description="Seeds of the runs, which are sent if the provider accepts a seed.",
     )
     distractor_kinds: str | None = Field(
         default=None,
         affects="predictions",
         deviates=False,
-        description="CSV (sentence_id,kind) of the released distractors; the sample includes one.",
+        description="CSV (sentence_id,kind) with the kind of each public distractor; the sample has"
+        " such a file.",
     )
     verdicts: str | None = Field(
         default=None,
         affects="scoring",
-        description="Human verdicts on cases (JSONL or CSV), which replace automatic ones.",
+        description="File of human verdicts on answers (JSONL or CSV), which replace automatic"
+        " verdicts.",
     )
     bootstrap_resamples: PositiveInt = Field(
         default=2000, affects="scoring", description="Number of bootstrap resamples, for intervals."
@@ -106,7 +110,7 @@ class IdiotsSettings(Settings):
     permutations: PositiveInt = Field(
         default=9999,
         affects="scoring",
-        description="Permutations in the paired test of two prompts.",
+        description="Number of permutations in the paired test of two prompts.",
     )
 
     @model_validator(mode="after")

@@ -28,8 +28,9 @@ class JamVariants(Settings):
         default="released",
         affects="predictions",
         deviates=False,
-        description="'sample': our validated sample; 'released': the release, or a model for"
-        " languages that it lacks; 'generated': a model; 'none': no variants.",
+        description="Origin of the variants. 'sample': the bundled sample; 'released': the public"
+        " files, or a model for languages that are not in them; 'generated': a model; 'none': no"
+        " variants.",
     )
     model: LanguageModelName | None = Field(
         default=None,
@@ -41,26 +42,26 @@ class JamVariants(Settings):
         default=16384,
         affects="predictions",
         deviates=False,
-        description="Maximum tokens per answer, including reasoning.",
+        description="Maximum number of tokens per answer, including reasoning.",
     )
     review: Literal["human", "automatic"] = Field(
         default="human",
         affects="predictions",
         deviates=False,
-        description="Unreviewed variants are invalid ('human'), or valid unless a check flags them"
-        " ('automatic').",
+        description="'human': variants without a review are invalid; 'automatic': they are valid"
+        " unless a check flags them.",
     )
     annotations: dict[LanguageName, list[str]] = Field(
         default={},
         affects="predictions",
         deviates=False,
-        description="Label Studio exports (JSON), by language.",
+        description="Label Studio exports (JSON) with reviews of variants, by language.",
     )
     adjudications: dict[LanguageName, str] = Field(
         default={},
         affects="predictions",
         deviates=False,
-        description="Decisions on disputed variants (TSV), by language.",
+        description="Files with decisions on disputed variants (TSV), by language.",
     )
 
     @model_validator(mode="after")
@@ -77,13 +78,14 @@ class JamFineTuning(TaggingSettings):
         default=[5, 7, 42, 123, 1773],
         min_length=1,
         affects="display",
-        description="Seeds; each trains an encoder of its own.",
+        description="Seeds; a separate encoder is trained for each.",
     )
     negatives_per_idiom: float | None = Field(
         default=None,
         gt=0,
         affects="predictions",
-        description="Training sentences without an idiom per sentence with one; null: all.",
+        description="Number of training sentences without an idiom per sentence with an idiom;"
+        " null: all sentences.",
     )
 
 
@@ -106,7 +108,8 @@ class FewShotSettings(Settings):
     examples: PositiveInt = Field(
         default=FewShot().examples,
         affects="predictions",
-        description="Number of examples with an idiom, and of those without one.",
+        description="Number of examples with an idiom, which is also the number of examples without"
+        " an idiom.",
     )
     samples: PositiveInt = Field(
         default=FewShot().samples,
@@ -122,9 +125,9 @@ class JamSettings(Settings):
         default="paper",
         affects="predictions",
         deviates=False,
-        description="Prompts, votes, models counted in Figure 3, training of encoders and, unless"
-        " set, scoring: as in the paper's text, or as in the released code"
-        " (docs/studies/jam_experiments.md compares both).",
+        description="'paper': as in the paper's text; 'released': as in the authors' code. This"
+        " affects prompts, votes, the models counted in Figure 3, the training of encoders and,"
+        " unless `scoring` is set, scoring (docs/studies/jam_experiments.md compares both forms).",
     )
     languages: list[LanguageName] = Field(
         default=["english", "german"],
@@ -136,29 +139,31 @@ class JamSettings(Settings):
         default=None,
         affects="predictions",
         deviates=False,
-        description="Folder of <language>.tsv files that filter ID10M's test split. Languages"
-        " without a file use the sample's decisions, or on real data decisions derived from the"
-        " released originals, or from ID10M's tags if there is no release.",
+        description="Folder of files <language>.tsv that decide which sentences of ID10M's test"
+        " split become originals. For languages without a file, the sample's decisions are used; on"
+        " other data, decisions are derived from the public originals or, without these, from"
+        " ID10M's tags.",
     )
     variants: JamVariants = JamVariants()
     models: list[Annotated[str, ModelKinds(("llm", "encoder", "predictions"))]] = Field(
         default=[],
         affects="display",
-        description="Language models and encoders of models.yaml; none: only the data.",
+        description="Names of language models and encoders in models.yaml; without any, only the"
+        " data is prepared.",
     )
     settings: list[PromptSetting | str] = Field(
         default=["zero_shot", "few_shot_sc_cotbest"],
         min_length=1,
         affects="display",
         description="Prompt settings of language models (section 4.2); reasoning models use only"
-        " zero_shot. 'zero_shot_schema' is not in the paper: the provider enforces the response"
-        " format. Other names refer to `prompts`.",
+        " 'zero_shot'. With 'zero_shot_schema', which is not in the paper, the provider enforces"
+        " the response format. Other names are those of `prompts`.",
     )
     by_model: dict[LanguageModelName, OfModel] = Field(
         default={},
         affects="predictions",
         deviates=False,
-        description="Settings, seeds and lengths of answers of single models.",
+        description="Settings, seeds and maximum lengths of answers for single models.",
     )
     prompts: dict[Name, OwnPrompt] = Field(
         default={},
@@ -177,14 +182,15 @@ class JamSettings(Settings):
         default="train",
         affects="predictions",
         deviates=False,
-        description="ID10M split for training encoders and drawing examples. With 'dev', a tenth is"
-        " held out to score each epoch.",
+        description="ID10M split from which encoders are trained and examples are drawn. With"
+        " 'dev', a tenth of the split is held out to score each epoch.",
     )
     fine_tuning: JamFineTuning = JamFineTuning()
     scoring: Scoring = Field(
         default="paper",
         affects="scoring",
-        description="Scoring rule: the paper's, or that of the released analysis.",
+        description="Scoring rule: that of the paper ('paper'), or that of the authors' code"
+        " ('released').",
     )
     bootstrap_resamples: PositiveInt = Field(
         default=2000, affects="scoring", description="Number of bootstrap resamples, for intervals."
@@ -197,22 +203,22 @@ class JamSettings(Settings):
     neutral: Annotated[str, ModelKinds(("llm", "encoder"))] | None = Field(
         default=None,
         affects="display",
-        description="Model whose confusing variants get neutral contexts (appendix G), one of"
-        " `models`; null: none.",
+        description="Model, one of `models`, whose misjudged variants get neutral contexts"
+        " (appendix G); null: no such analysis.",
     )
     humans: str | list[str] | None = Field(
         default=None,
         affects="predictions",
         deviates=False,
-        description="Labels of variants by two people (section 5.1): a CSV with both, or filled-in"
-        " forms or Label Studio exports; the sample has simulated labels.",
+        description="Files with two people's labels of variants (section 5.1): one CSV with both,"
+        " or filled-in forms or Label Studio exports. The sample has simulated labels.",
     )
     attention: Annotated[str, ModelKinds(("embedder", "causal_lm"), have_weights=True)] | None = (
         Field(
             default=None,
             affects="display",
             description="Model of the attention analysis (appendix H): a causal model, or an"
-            " embedder that is one; null: none.",
+            " embedder with a causal model; null: no analysis.",
         )
     )
 

@@ -42,19 +42,20 @@ class FilterOptions(Settings):
         default="released",
         affects="predictions",
         deviates=False,
-        description="Reading of the three criteria: as in the released code, which reproduces the"
-        " released list, or as in the paper, which keeps almost none of MAGPIE's PIEs.",
+        description="Interpretation of the three criteria. 'released': as in the authors' code,"
+        " which yields the public list of PIEs; 'paper': as in the paper's text, which keeps almost"
+        " none of MAGPIE's PIEs.",
     )
     min_occurrences: PositiveInt = Field(
         default=FilterThresholds().min_occurrences,
         affects="predictions",
-        description="Minimum number of MAGPIE's sentences with a PIE.",
+        description="Minimum number of sentences in MAGPIE with the PIE.",
     )
     pies: list[str] | None = Field(
         default=None,
         min_length=1,
         affects="predictions",
-        description="PIEs to keep among those that pass the filter; null: all.",
+        description="Number of PIEs to keep of those that pass the filter; null: all.",
     )
     domains: list[Domain] = Field(
         default=list(DOMAINS),

@@ -67,15 +67,17 @@ class Arranged(Settings):
         description="Sampling temperature.",
     )
     max_tokens: PositiveInt | None = Field(
-        default=None, affects="predictions", description="null sends no limit."
+        default=None,
+        affects="predictions",
+        description="Maximum number of tokens per answer; null: no limit is sent.",
     )
     context: Context = Field(
         default="first",
         affects="predictions",
-        description="Added context of a variant in `sentence`. 'first': before the original, as in"
-        " the data; 'last': after the original; 'none': no context; 'other': the context of a"
-        " variant of another original with a similar length; 'neutral': a neutral context of about"
-        " the same length (appendix G).",
+        description="Context that a variant adds to its original in `sentence`. 'first': before the"
+        " original, as in the data; 'last': after the original; 'none': no context; 'other': the"
+        " context of another original's variant, of similar length; 'neutral': a neutral context of"
+        " about the same length (appendix G).",
     )
 
 

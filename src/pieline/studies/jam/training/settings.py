@@ -65,7 +65,9 @@ class TaggingSettings(Settings):
     """Hyperparameters of encoders (ID10M-JAM, Table 4)."""
 
     epochs: PositiveInt = Field(
-        default=20, affects="predictions", description="Number of passes over the sentences."
+        default=20,
+        affects="predictions",
+        description="Number of training passes over the sentences.",
     )
     batch_size: PositiveInt = Field(
         default=32, affects="predictions", description="Number of sentences per batch."
@@ -73,8 +75,8 @@ class TaggingSettings(Settings):
     batching: Batching = Field(
         default="random",
         affects="predictions",
-        description="Composition of batches: random, as in transformers' Trainer, or sentences of"
-        " similar length, which is faster.",
+        description="Which sentences form a batch: random ones, as in transformers' Trainer"
+        " ('random'), or sentences of similar length, which is faster ('by_length').",
     )
     learning_rate: LearningRate = Field(
         default=2e-5,
