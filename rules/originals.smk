@@ -42,7 +42,7 @@ rule jam_originals:
 
 
 rule idiolink_exclusions:
-    """List the PIEs whose manual removal the released files imply."""
+    """List the PIEs whose manual removal the public files imply."""
     input:
         candidates=idiolink_paths.CANDIDATES,
         documents=idiolink_files.released_indexes(),

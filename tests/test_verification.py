@@ -184,7 +184,7 @@ def test_different_variants_are_not_comparable_and_the_table_states_why(
     assert not load_record(tmp_path / "manifest.json", JamManifest).is_released
     rows = table_2(tmp_path)
     assert rows["test_variants"]["verdict"] == "not comparable"
-    assert rows["unique_pies"]["reason"] == f"not verified as the released data: {problem}"
+    assert rows["unique_pies"]["reason"] == f"not verified as the public data: {problem}"
 
 
 def test_other_originals_or_languages_verify_nothing(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_every_run_states_how_its_data_was_verified(tmp_path: Path, kind: str) -
         assert common.obstacles_of(*metrics) == []
         assert common.notes_on(metrics, DisplayInputs(notes=("Other.",))) == (BY_COUNTS, "Other.")
     else:
-        problem = f"not verified as the released data: {MISSES[kind][1]}"
+        problem = f"not verified as the public data: {MISSES[kind][1]}"
         assert common.obstacles_of(*metrics) == [problem]
         assert common.notes_on(metrics, DisplayInputs()) == ()
 
@@ -306,7 +306,7 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     files = {"manifest": str(tmp_path / "manifest.json")}
     inputs = with_printed(sizes, DisplayInputs(study="idiots", files=files, data="released"))
     assert content_of(sizes, inputs).notes == (() if problem else (BY_COUNTS,))
-    why = f"not verified as the released data: {problem}" if problem else SELF_VERIFIED
+    why = f"not verified as the public data: {problem}" if problem else SELF_VERIFIED
     rows = table_rows(sizes, inputs, tmp_path)
     assert {(row["verdict"], row["reason"]) for row in rows} == {("not comparable", why)}
     sentences = load_jsonl(data["sentences"], IdiotsSentence)

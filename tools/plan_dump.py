@@ -75,7 +75,7 @@ def main() -> None:
     """Print the plans of the named configurations."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("files", nargs="*", type=Path, help="default: config.yaml and config/")
-    parser.add_argument("--mirror", help="folder with the released files")
+    parser.add_argument("--mirror", help="folder with the public files")
     args = parser.parse_args()
     every = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.name not in PARTIAL)
     plans: dict[str, Any] = {}

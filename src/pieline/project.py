@@ -54,8 +54,8 @@ class Project:
     Attributes:
         registry: All known models.
         llm: Settings of the language model calls.
-        data: Data source: our sample, the released files, or the user's own data.
-        mirror: Folder with the released files, if set.
+        data: Data source: our sample, the public files, or the user's own data.
+        mirror: Folder with the public files, if set.
         root: Project folder, relative to the working directory.
         own_data: Folder with the user's own data, if used.
         archives: Archives from which the runs that they contain are taken.
@@ -155,7 +155,7 @@ class Project:
     def local(self, name: str) -> str | None:
         """Return the path of a raw file in the user's own data or the sample.
 
-        The result is None for released data.
+        The result is None for public data.
         """
         if self.own_data:
             return str(Path(self.own_data, name))
@@ -168,7 +168,7 @@ class Project:
     def digest(self, path: str) -> str | None:
         """Return the SHA-256 of a file that no job makes, given its path below the project.
 
-        For a raw file, this is the digest of its source; for released data, a listed digest takes
+        For a raw file, this is the digest of its source; for public data, a listed digest takes
         precedence. The result is an empty string if the digest is unknown until the file is
         downloaded, and None if there is no such file.
         """

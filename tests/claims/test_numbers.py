@@ -154,7 +154,7 @@ def test_verdicts_of_printed_numbers(one_table: list[Number]) -> None:
 
 
 def test_reasons_and_requirements_of_missing_numbers(one_table: list[Number]) -> None:
-    needs = ("the released hard variants of ID10M-JAM (public)", "a key")
+    needs = ("the public hard variants of ID10M-JAM", "a key")
     for number in one_table:
         if in_drift(number) and number.model == "gpt":
             is_compared = number.language == "english" and number.ours and not number.reason

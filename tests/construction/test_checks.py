@@ -1,4 +1,4 @@
-"""Each check detects its defect and accepts valid data; report on the released data."""
+"""Each check detects its defect and accepts valid data; report on the public data."""
 
 import json
 from collections.abc import Callable
@@ -172,7 +172,7 @@ def test_table_1_of_the_sample_is_never_comparable(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def released() -> DatasetChecks:
-    """Return the report on the released data."""
+    """Return the report on the public data."""
     return check_dataset(
         texts_of(MIRROR / "idiolink"),
         origin="released_format",

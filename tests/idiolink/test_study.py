@@ -229,7 +229,7 @@ class TestDeclaration:
         }
         assert not any("construct" in name for name in idiolink.targets())
         assert not idiolink.tasks()
-        # Scores on the sample have no counterpart in the released run.
+        # Scores on the sample have no counterpart in the authors' run.
         sample = study(models=["bm25"], compositions=["full"])
         assert "idiolink_released" not in {table.name for table in sample.tables()}
 

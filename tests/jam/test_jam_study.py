@@ -55,7 +55,7 @@ def configured(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["released.yaml", "paper.yaml"])
 def test_real_data_is_run_with_the_printed_values(name: str) -> None:
-    """Compare with sections 3.3, 3.4 and 4, appendix D, Table 4, and the released code's seeds."""
+    """Compare with sections 3.3, 3.4 and 4, appendix D, Table 4, and the authors' seeds."""
     section = configured(name)
     assert ZeroShot().model_dump() == {"temperature": 0.3, "max_tokens": None}
     jam = study(run=RELEASED, **section | {"models": ["gpt-4o-mini"]})

@@ -150,7 +150,7 @@ def test_few_shot_shows_ten_examples_and_samples_five_times() -> None:
 
 
 def replicated(path: Path, seed: int) -> list[str]:
-    """Replicate the released code's choice of examples with pandas."""
+    """Replicate how the authors' code chooses examples with pandas."""
     rows, tokens, tags = [], [], []
     for line in [*path.read_text().split("\n"), ""]:
         if line.strip():

@@ -598,7 +598,7 @@ CONFUSING = [
     ("form", "bars", "uncounted", "reasons"),
     [
         ("paper", [4, 1], ["Claude 4 Sonnet"], []),
-        # As in the released code, reasoning models are left out.
+        # As in the authors' code, reasoning models are left out.
         (
             "released",
             [3, 1],

@@ -87,7 +87,7 @@ def test_the_first_screen_lists_what_was_run_and_what_the_rest_requires(small_pa
     # Reasons are listed once per study, with their counts.
     assert 'nobody had time <span class="soft">(430)</span>' in first
     assert "<strong>the key K</strong>: 36 numbers of GPT-4o<" in first
-    assert "<strong>the released hard variants of ID10M-JAM (public)</strong>: " in first
+    assert "<strong>the public hard variants of ID10M-JAM</strong>: " in first
     costs = re.findall(r"<strong>([^<]*)</strong>: (\d+) numbers", first)
     assert sum(int(times) for _, times in costs[:4]) == 989
     assert [cost for cost, _ in costs[:4]] == [cost[0].upper() + cost[1:] for cost in COSTS]
@@ -210,7 +210,7 @@ def test_every_table_of_the_papers_is_listed(small_page: Path) -> None:
     absent = text[text.index('id="absent-jam-Table-5"') :].partition("</section>")[0]
     assert "Success count and negative drift by usage." in absent
     assert "224 not run: nobody had time" in absent
-    assert "Requires the released hard variants of ID10M-JAM (public); the key K." in absent
+    assert "Requires the public hard variants of ID10M-JAM; the key K." in absent
     assert "<table" not in absent
     described = text[text.index('id="absent-jam-Table-7"') :].partition("</section>")[0]
     assert "Not made: nobody had time." in described

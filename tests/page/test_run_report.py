@@ -79,7 +79,7 @@ def test_the_list_of_tables_states_place_and_requirements() -> None:
         "Table 3",
         [
             "the configuration does not name ID10M-JAM",
-            "the released hard variants of ID10M-JAM (public)",
+            "the public hard variants of ID10M-JAM",
         ],
     )
     assert "paper_tables/figures/jam_flow.png" in lines

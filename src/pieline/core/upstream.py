@@ -86,7 +86,7 @@ class Verification(Frozen):
         """Note for tables: verified only by counts, or the problem; otherwise empty."""
         if self.verified == "counts":
             return BY_COUNTS
-        return f"not verified as the released data: {self.problem}" if self.problem else ""
+        return f"not verified as the public data: {self.problem}" if self.problem else ""
 
 
 NOT_VERIFIED = Verification()

@@ -42,7 +42,7 @@ _LISTS = frozenset(
 """Keys of a list of idioms if it is all that an object has."""
 
 _ENFORCED_FIELDS = {"sentence", "potential_idioms", "explanation", "idioms"}
-"""Fields of the answer format that ID10M-JAM's released code enforces in few-shot settings."""
+"""Fields of the answer format that ID10M-JAM's authors enforce in few-shot settings."""
 
 _BULLET = r"(?:[-*•>]|\d+[.)])[ \t]+"
 _LABEL = re.compile(

@@ -53,8 +53,8 @@ RELEASED_INPUTS: Mapping[str, Mapping[str, str]] = {
     "Linq-AI-Research/Linq-Embed-Mistral": _UNSPACED,
     "nvidia/llama-embed-nemotron-8b": _UNSPACED,
 }
-"""Fields of a `ConfiguredEmbedder` whose values in IdioLink's released code (commit 960d4dd) differ
-from those in models.yaml, by the model's name in Table 6."""
+"""Fields of a `ConfiguredEmbedder` for which the code of IdioLink's authors (commit 960d4dd) has
+other values than models.yaml, by the model's name in Table 6."""
 
 
 class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
@@ -111,7 +111,7 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
         return self
 
     def with_inputs(self, inputs: Inputs, device: Device | None = None) -> "ConfiguredEmbedder":
-        """Return the entry for jobs, with the inputs of the paper or of the released code."""
+        """Return the entry for jobs, with the inputs of the paper or of the authors' code."""
         changed = RELEASED_INPUTS.get(self.published_as or "", {}) if inputs == "released" else {}
         return ConfiguredEmbedder(**{**dict(self), **changed, "device": device})
 

@@ -33,7 +33,7 @@ STATES = (*VERDICTS.values(), NOT_COMPARABLE, NOT_RUN)
 """Possible verdicts on a number, best first."""
 COMPARED = frozenset(VERDICTS.values())
 """Verdicts on numbers that were compared."""
-EQUAL, NOT_EQUAL = "equal to the released run", "not equal to the released run"
+EQUAL, NOT_EQUAL = "equal to the authors' run", "not equal to the authors' run"
 _FOUR_DIGITS = 0.005 + 1e-9
 """Largest difference in percent of scores that are equal at four digits, as fractions."""
 _ONE_SEED = "one seed has no deviation"
@@ -64,7 +64,7 @@ class Number:
         verdict: One of `STATES`.
         reason: Why there is no comparison, or the only readings under which ours is in range.
         missing: Why ours is missing; empty if it is not.
-        released: Score of the authors' released run; None if there is none.
+        released: Score of the authors' run; None if there is none.
         released_verdict: Whether ours equals it at four digits, as a fraction; empty if the two are
             not comparable.
         released_reason: Why they are not comparable, or why they may differ.
@@ -164,7 +164,7 @@ def join(
         ours: Rows as `of_display` returns them.
         printed: Rows with the columns `KEYS` and `PRINTED`; a key that is `ANY` matches all values.
         why: Function from the columns of a printed number that we lack to the reason.
-        released: Scores of the authors' released run, with the columns `KEYS` and `released`.
+        released: Scores of the authors' run, with the columns `KEYS` and `released`.
         prefer: Values of keys by file in published/. If several numbers of ours match a printed
             one, the first that has them counts.
     """
@@ -257,7 +257,7 @@ def _bounds(compared: Comparison) -> dict[str, float | None]:
 
 
 def _against_released(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of `Number` on the authors' released run."""
+    """Return the columns of `Number` on the authors' run."""
     theirs, ours, printed = row["released"], row["ours"], row["printed"]
     columns = {"released": theirs, "released_verdict": "", "released_reason": ""}
     if theirs is None:

@@ -22,7 +22,7 @@ OURS = (
     *("released_obstacles", "released_note"),
 )
 """Other columns of our rows. `obstacles` are the reasons why a number is not comparable with the
-papers', `released_obstacles` with the authors' released run; `released_note` is why it may differ
+papers', `released_obstacles` with the authors' run; `released_note` is why it may differ
 from that. `unknown` is the reason why a record lacks it, `not_run` why there is no record."""
 DEVIATION = "_std"
 """Ending of the measure of a deviation over seeds."""

@@ -186,7 +186,7 @@ RELEASED_RUN = "idiolink_released_run"
 def read_released(
     files: Mapping[str, str], models: Mapping[str, Collection[str]]
 ) -> pd.DataFrame | None:
-    """Return the scores of the authors' released run in percent, with the keys of our numbers.
+    """Return the scores of the authors' run in percent, with the keys of our numbers.
 
     Args:
         files: Paths of files, by name; without the scores, the result is None.

@@ -105,7 +105,7 @@ class Provenance(Frozen):
 
 
 class Licenses(Frozen):
-    """Licenses of the released files of a corpus and of our sample."""
+    """Licenses of the public files of a corpus and of our sample."""
 
     released: str
     sample: str

@@ -135,7 +135,7 @@ class RunReport:
             if (known and sidecar.files.get(path) != known) or (url and sidecar.source != url):
                 source = self.project.local(name) or self.project.mirror or url
                 raise UserError(
-                    f"is not from the configured data, {source or 'the released files'}, but from"
+                    f"is not from the configured data, {source or 'the public files'}, but from"
                     f" {sidecar.source}",
                     where=path,
                     hint=MAKE_AGAIN.format(path),

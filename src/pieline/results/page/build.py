@@ -377,7 +377,7 @@ def _other_runs(project: Path, page: Path) -> dict[str, tuple[str, str]]:
 
 
 def _kind(results: RunResults, numbers: Sequence[Number]) -> str:
-    """Return `mixed` (a released run with cells of sample data) or the data source."""
+    """Return the data source, or `mixed` for public data with some cells of sample data."""
     of_sample = any("sample data" in number.reason for number in numbers)
     return "mixed" if of_sample and results.data == "released" else results.data
 
