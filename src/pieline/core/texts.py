@@ -135,18 +135,19 @@ def check_texts(texts: Iterable[tuple[str | Path, str]], *, repeated: bool = Tru
         UserError: Too many texts are damaged or repeated (see `damage` and `text_key`).
     """
     rows = list(texts)
-    damaged = [
-        (where, f"{_escape(text[:60])} ({problem})")
-        for where, text in rows
-        if (problem := damage(text))
-    ]
+    damaged = []
+    for where, text in rows:
+        if problem := damage(text):
+            damaged.append((where, f"{_escape(text[:60])} ({problem})"))
     hint = "export the texts again, as UTF-8"
     refuse_above(MOST_DAMAGED, damaged, len(rows), "texts are damaged", hint=hint)
+    if not repeated:
+        return
     first: dict[str, str | Path] = {}
-    again = [
-        (where, f"{text[:60]!r} (also {earlier})")
-        for where, text in rows
-        if repeated and (earlier := first.setdefault(text_key(text), where)) != where
-    ]
+    again = []
+    for where, text in rows:
+        earlier = first.setdefault(text_key(text), where)
+        if earlier != where:
+            again.append((where, f"{text[:60]!r} (also {earlier})"))
     hint = "remove the repetitions"
     refuse_above(MOST_REPEATED, again, len(rows), "texts are repeated", hint=hint)

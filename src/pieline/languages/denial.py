@@ -187,12 +187,8 @@ def _revises(sentence: str, *fields: str) -> bool:
 
     Without fields, `revises` and `clarifies` are searched.
     """
-    return any(
-        f"{' '.join(clause)} ".startswith(f"{start} ")
-        for clause, _ in _clauses(sentence)
-        for field in fields or ("revises", "clarifies")
-        for start in _all(field)
-    )
+    starts = [f"{text} " for field in fields or ("revises", "clarifies") for text in _all(field)]
+    return any(f"{' '.join(clause)} ".startswith(tuple(starts)) for clause, _ in _clauses(sentence))
 
 
 def _calls_wrong(sentence: str) -> bool:
@@ -534,11 +530,15 @@ def _everything() -> frozenset[str]:
 @cache
 def _roles() -> dict[str, str]:
     """Map each word of any language to its role in a clause."""
-    fields = {
+    fields_of = {
         "contrast": ("contrast",), "literal": ("literal",), "figurative": ("idioms", "figurative"),
         "negation": ("negations", "concord"),
     }  # fmt: skip
-    return {word: role for role, names in fields.items() for field in names for word in _all(field)}
+    roles: dict[str, str] = {}
+    for role, fields in fields_of.items():
+        for field in fields:
+            roles |= dict.fromkeys(_all(field), role)
+    return roles
 
 
 @cache

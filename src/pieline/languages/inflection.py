@@ -34,12 +34,11 @@ def base_forms(word: str, language: str) -> frozenset[str]:
         UserError: The language is unknown, or simplemma does not know its code.
     """
     lang = get_language(language)
-    prefixed = {
-        prefix + base
-        for prefix in lang.prefixes
-        if word.startswith(prefix) and len(word) - len(prefix) >= _SHORTEST_AFTER_PREFIX
-        for base in _lemmas(word.removeprefix(prefix), lang)
-    }
+    prefixed: set[str] = set()
+    for prefix in lang.prefixes:
+        rest = word.removeprefix(prefix)
+        if rest != word and len(rest) >= _SHORTEST_AFTER_PREFIX:
+            prefixed |= {prefix + base for base in _lemmas(rest, lang)}
     return _lemmas(word, lang).union(prefixed, _without_endings(word, lang))
 
 

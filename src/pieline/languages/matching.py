@@ -1,7 +1,7 @@
 """Match predicted texts to PIEs without considering the sentence."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -120,13 +120,13 @@ def is_much_longer(words: Sequence[str], target: Sequence[str]) -> bool:
 
 def _contains(words: Sequence[str], target: Sequence[str], language: str) -> bool:
     """Return whether `words` contains inflected forms of the words of `target` in sequence."""
-    return any(
-        all(
-            same_word(word, other, language)
-            for word, other in zip(words[start : start + len(target)], target, strict=True)
-        )
-        for start in range(len(words) - len(target) + 1)
-    )
+
+    def matches(part: Sequence[str]) -> bool:
+        pairs = zip(part, target, strict=True)
+        return all(same_word(word, other, language) for word, other in pairs)
+
+    starts = range(len(words) - len(target) + 1)
+    return any(matches(words[start : start + len(target)]) for start in starts)
 
 
 def share_most_words(one: Sequence[str], other: Sequence[str], language: str) -> bool:
@@ -146,31 +146,35 @@ def _content(words: Sequence[str], others: Sequence[str], language: str) -> list
     Stop words and particles before a stop word are not content words.
     """
     lang = get_language(language)
-    return [
-        word
-        for word, following in pairwise([*words, ""])
-        if word not in lang.stop_words
-        and not (word in lang.particles and following in lang.stop_words)
-        and (
-            lang.light_verbs.isdisjoint(base_forms(word, language))
-            or any(same_word(word, other, language) for other in others)
-        )
-    ]
+    content = []
+    for word, following in pairwise([*words, ""]):
+        is_particle = word in lang.particles and following in lang.stop_words
+        if word in lang.stop_words or is_particle:
+            continue
+        is_light = not lang.light_verbs.isdisjoint(base_forms(word, language))
+        if not is_light or _has_word(others, word, language):
+            content.append(word)
+    return content
+
+
+def _has_word(words: Iterable[str], word: str, language: str) -> bool:
+    return any(same_word(word, other, language) for other in words)
 
 
 def _join_separated_verbs(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
     """Join the first separated verb that `others` has as one word ("gab … auf", "aufgeben")."""
-    separated = (
-        (prefix, verb, other)
-        for prefix in words
-        if prefix in get_language(language).prefixes
-        for other in others
-        if other.startswith(prefix) and other != prefix
-        for verb in words
-        if same_word(verb, other.removeprefix(prefix), language)
-    )
-    prefix, verb, compound = next(separated, ("", "", ""))
-    return [compound if word == verb else word for word in words if word != prefix]
+    for prefix in words:
+        if prefix not in get_language(language).prefixes:
+            continue
+        for compound in others:
+            stem = compound.removeprefix(prefix)
+            if not stem or stem == compound:
+                continue
+            for verb in words:
+                if same_word(verb, stem, language):
+                    rest = [word for word in words if word != prefix]
+                    return [compound if word == verb else word for word in rest]
+    return list(words)
 
 
 def remove_words(dropped: Collection[str], words: Sequence[str]) -> list[str]:
@@ -180,7 +184,6 @@ def remove_words(dropped: Collection[str], words: Sequence[str]) -> list[str]:
 
 def count_shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
     """Count the words of each text that the other shares; return the smaller count. Symmetric."""
-    return min(
-        sum(any(same_word(word, other, language) for other in two) for word in one)
-        for one, two in ((words, others), (others, words))
-    )
+    shared = sum(_has_word(others, word, language) for word in words)
+    shared_by_others = sum(_has_word(words, word, language) for word in others)
+    return min(shared, shared_by_others)

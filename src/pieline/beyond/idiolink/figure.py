@@ -59,10 +59,8 @@ def shortcuts(inputs: DisplayInputs) -> Drawing:
             places = [tenth.tenth for tenth in tenths]
             values = [per_cent(tenth.value) for tenth in tenths]
             axis.plot(places, values, color=color, ls=styles[item.model], lw=1.1)
-            low, high = (
-                [100 * getattr(tenth.interval, end, nan) for tenth in tenths]
-                for end in ("low", "high")
-            )
+            low = [100 * getattr(tenth.interval, "low", nan) for tenth in tenths]
+            high = [100 * getattr(tenth.interval, "high", nan) for tenth in tenths]
             axis.fill_between(places, low, high, color=color, alpha=0.2, linewidth=0)
     figure.legend(
         [mpl.lines.Line2D([], [], color=colors[name], ls=styles[name], lw=1.1) for name in colors],

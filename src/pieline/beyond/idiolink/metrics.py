@@ -7,8 +7,7 @@ sentences and over the sentences without their marked spans.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -201,20 +200,14 @@ def shortcuts(
         scores: Scores of each query.
         resamples: Number of resamples of the PIEs with all their queries.
     """
-    ordered = sorted(queries, key=lambda query: query.id)
+    ordered = sorted(queries, key=attrgetter("id"))
     usages = np.array([query.usage for query in ordered])
-    groups = {usage: usages == usage for usage in np.unique(usages).tolist()}
+    members_of = {usage: usages == usage for usage in np.unique(usages).tolist()}
     names, pies = np.unique([query.pie for query in ordered], return_inverse=True)
     rows = np.array([query_overlaps[query.id] for query in ordered])
     measured = Shortcuts(
         pies=len(names),
-        overlap={
-            usage: {
-                other: _means(each[other].values() for each in rows[members] if other in each)
-                for other in dict.fromkeys(chain.from_iterable(rows[members]))
-            }
-            for usage, members in groups.items()
-        },
+        overlap={usage: _mean_overlap(rows[members]) for usage, members in members_of.items()},
         correlations={},
         tenths={},
     )
@@ -223,28 +216,40 @@ def shortcuts(
         return measured
     _, cells = np.unique([f"{query.usage} {query.pie}" for query in ordered], return_inverse=True)
     draws = draw_units([0] * len(names), resamples=resamples if len(names) > 1 else 0, seed=0)
+    everyone = np.ones(len(ordered), dtype=bool)
     for measure in MEASURES:
         overlap = np.array([each[ALL][measure] for each in rows])
         tenths = _tenths(overlap, cells)
         measured.correlations[measure] = partial_correlation(overlap, ndcg, cells, draws[:, pies])
-        measured.tenths[measure] = [
-            Tenth(
-                tenth=number,
-                usage=usage,
-                queries=int(chosen.sum()),
-                overlap=fmean(overlap[chosen].tolist()),
-                value=fmean(ndcg[chosen].tolist()),
-                interval=percentile_interval(
-                    resampled_ratios(
-                        draws, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen)
+        measured.tenths[measure] = []
+        for usage, members in {ALL: everyone, **members_of}.items():
+            for number in np.unique(tenths[members]).tolist():
+                chosen = members & (tenths == number)
+                resampled = resampled_ratios(
+                    draws, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen)
+                )
+                measured.tenths[measure].append(
+                    Tenth(
+                        tenth=number,
+                        usage=usage,
+                        queries=int(chosen.sum()),
+                        overlap=fmean(overlap[chosen].tolist()),
+                        value=fmean(ndcg[chosen].tolist()),
+                        interval=percentile_interval(resampled),
                     )
-                ),
-            )
-            for usage, members in {ALL: tenths > 0, **groups}.items()
-            for number in np.unique(tenths[members]).tolist()
-            for chosen in [members & (tenths == number)]
-        ]
+                )
     return measured
+
+
+def _mean_overlap(
+    queries: Iterable[Mapping[str, Mapping[str, float]]],
+) -> dict[str, dict[str, float]]:
+    """Return the mean overlap over queries by usage of the documents, and measure."""
+    by_usage: dict[str, list[Iterable[float]]] = {}
+    for of_query in queries:
+        for usage, values in of_query.items():
+            by_usage.setdefault(usage, []).append(values.values())
+    return {usage: _means(rows) for usage, rows in by_usage.items()}
 
 
 def partial_correlation(

@@ -45,15 +45,11 @@ def overlap_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 def overlap(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the mean overlap (fraction) by usage of the query and of the documents."""
     columns = [Column(measure, label) for measure, label in LABELS.items()]
-    groups = [
-        Group(
-            tuple(
-                number_row(usages, columns, means)
-                for usages, means in rows_of(of_usage, ("scope", "against")).items()
-            )
-        )
-        for _, of_usage in numbers.groupby("scope", sort=False)
-    ]
+    groups = []
+    for _, of_usage in numbers.groupby("scope", sort=False):
+        by_usages = rows_of(of_usage, ("scope", "against"))
+        rows = [number_row(usages, columns, means) for usages, means in by_usages.items()]
+        groups.append(Group(tuple(rows)))
     return TableContent(
         heads=(headers(["Query", "Documents"], columns),),
         groups=tuple(groups),
@@ -98,16 +94,15 @@ def shortcuts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         for measure, label in SHOWN.items()
     ]
     by_run = rows_of(numbers, ("model", "query_mode"))
-    groups = [
-        Group(
-            tuple(
-                number_row((model.label, mode_label(mode)), columns, estimates)
-                for mode in QUERY_MODES
-                if (estimates := by_run.get((model.name, mode)))
-            )
-        )
-        for model in inputs.models
-    ]
+    groups = []
+    for model in inputs.models:
+        estimates = {mode: by_run.get((model.name, mode)) for mode in QUERY_MODES}
+        rows = [
+            number_row((model.label, mode_label(mode)), columns, of_mode)
+            for mode, of_mode in estimates.items()
+            if of_mode
+        ]
+        groups.append(Group(tuple(rows)))
     metrics = load_records(inputs.metrics, ShortcutMetrics)
     return TableContent(
         heads=(

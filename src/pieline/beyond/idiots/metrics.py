@@ -9,7 +9,8 @@ this correction, a model that always gives the same answer has d′ = 0; with th
 1/2, this is the case only for classes of equal size.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,15 +82,18 @@ class BiasMetrics(MetricRecord):
 
 
 def _measure(name: str) -> Measure[SettingSignal]:
-    def estimate(item: SettingSignal) -> SignalEstimate | None:
-        found: SignalEstimate | None = getattr(item, name)
-        return found
+    """Return the measure of the estimate in a field."""
+    get: Callable[[SettingSignal], SignalEstimate | None] = attrgetter(name)
 
-    return Measure(
-        name,
-        lambda item: found.value if (found := estimate(item)) else None,
-        lambda item: found.interval if (found := estimate(item)) else None,
-    )
+    def value(item: SettingSignal) -> float | None:
+        estimate = get(item)
+        return estimate.value if estimate else None
+
+    def interval(item: SettingSignal) -> Interval | None:
+        estimate = get(item)
+        return estimate.interval if estimate else None
+
+    return Measure(name, value, interval)
 
 
 RATES: tuple[Measure[SettingSignal], ...] = (
@@ -219,23 +223,22 @@ def signals(
         times = draw_units([0] * len(counts[name]), resamples=resamples, seed=0)
         resampled[name] = signal_detection(times @ counts[name])
     compared = [name for name in known if name != against and against in known]
-    tests = (
+    tests = [
         swap_test(counts[name], counts[against], permutations=permutations, seed=0)
         for name in compared
-    )
-    p_values = np.array(list(tests)).reshape(-1, 2)
+    ]
+    p_values = np.array(tests).reshape(-1, 2)
     corrected = np.array([holm(p_values[:, column].tolist()) for column in (0, 1)])
 
-    def estimates(name: str) -> Iterable[tuple[str, SignalEstimate]]:
-        for column, measure in enumerate(("d_prime", "criterion")):
-            if name in known:
-                value, own = values[name][column], resampled[name][:, column]
-                yield measure, _estimate(value, own)
-            if name in compared:
-                p_holm = float(corrected[column, compared.index(name)])
-                change = (resampled[name] - resampled[against])[:, column]
-                difference = values[name][column] - values[against][column]
-                yield f"{measure}_change", _estimate(difference, change, p_holm)
+    estimates: dict[str, dict[str, SignalEstimate]] = {name: {} for name in runs}
+    for column, measure in enumerate(("d_prime", "criterion")):
+        for name in known:
+            estimates[name][measure] = _estimate(values[name][column], resampled[name][:, column])
+        for place, name in enumerate(compared):
+            difference = values[name][column] - values[against][column]
+            change = (resampled[name] - resampled[against])[:, column]
+            p_holm = float(corrected[column, place])
+            estimates[name][f"{measure}_change"] = _estimate(difference, change, p_holm)
 
     result = []
     for name, seeds in runs.items():
@@ -246,7 +249,7 @@ def signals(
                 hits=hits / idiomatic if idiomatic else None,
                 false_alarms=alarms / distractors if distractors else None,
                 unreadable=sum(answer.has_idiom is None for seed in seeds for _, answer in seed),
-                **dict(estimates(name)),
+                **estimates[name],
             )
         )
     return result

@@ -1,6 +1,7 @@
 """Divide the PIEs of ID10M-JAM into folds, so that no encoder is trained on PIEs that it tags."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 from pieline.languages.matching import matches_pie
 from pieline.studies.jam.raw.id10m import TaggedSentence
@@ -23,13 +24,14 @@ def assign_folds(sentences: Sequence[JamSentence], count: int) -> dict[str, int]
 
 
 def _share_pie(original: JamSentence, group: Sequence[JamSentence]) -> bool:
-    return any(
-        matches_pie(one, other, language=original.language)
-        or matches_pie(other, one, language=original.language)
-        for item in group
-        for one in original.pies
-        for other in item.pies
-    )
+    """Return whether a PIE of the original matches one of the group, in either direction."""
+    for one, item in product(original.pies, group):
+        for other in item.pies:
+            if matches_pie(one, other, language=original.language) or matches_pie(
+                other, one, language=original.language
+            ):
+                return True
+    return False
 
 
 def texts_outside_fold(

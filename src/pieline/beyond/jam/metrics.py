@@ -117,10 +117,11 @@ def prompt_measures(
     Raises:
         ValueError: The runs have different originals.
     """
-    selected = {
-        name: [[case for case in seed if case.is_figurative in USAGES[usage]] for seed in seeds]
-        for name, seeds in runs.items()
-    }
+    selected: dict[str, Seeds] = {}
+    for name, seeds in runs.items():
+        selected[name] = [
+            [case for case in seed if case.is_figurative in USAGES[usage]] for seed in seeds
+        ]
     compared = [name for name in runs if name != baseline and baseline in runs]
 
     def compare(
@@ -129,20 +130,17 @@ def prompt_measures(
         parts = counts_by_original(selected, count)
         pairs = [(name, baseline) for name in compared if parts[name].size]
         tests = compare_shares(parts, pairs, permutations=permutations, seed=0)
-        effects = {
-            name: Effect(
-                **test.model_dump(),
-                interval=difference_interval(parts[name], parts[baseline], resamples=resamples),
-            )
-            for (name, _), test in tests.items()
-        }
+        effects = {}
+        for (name, _), test in tests.items():
+            interval = difference_interval(parts[name], parts[baseline], resamples=resamples)
+            effects[name] = Effect(**test.model_dump(), interval=interval)
         return parts, effects
 
     drifts, drift_effects = compare(successes_and_flips)
     errors, errors_effects = compare(variants_and_errors)
     measures = {}
     for name, seeds in selected.items():
-        right = [share for seed in seeds if (share := accuracy(seed)) is not None]
+        right = [share for share in map(accuracy, seeds) if share is not None]
         measures[name] = PromptMeasures(
             accuracy=fmean(right) if right else None,
             success=float(drifts[name][:1].sum()),
