@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from pieline.config import layered, load_config, load_studies
+from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.core.yamls import merge, read_yaml
 from pieline.models.registry import load_registry
+from pieline.plan import Run
 from pieline.study import Study
 
 ROOT = Path(__file__).parents[1]
@@ -28,31 +30,26 @@ PARTIAL = {"sample.yaml"}
 def dump(study: Study[Any]) -> dict[str, Any]:
     """Return the plan of a study."""
     plan = study.plan
-    left_out = {run.metrics: run.lacks for run in plan if run.lacks}
-    runs = list(plan)
-    metrics = sorted({*study.metrics(), *(run.metrics for run in runs)})
+    runs = {run.metrics: run for run in plan}
+    metrics = sorted({*study.metrics(), *(run.metrics for run in plan)})
+    tasks = sorted(study.tasks(), key=lambda task: task.recordings)
     return {
         "targets": sorted(study.targets()),
         "raw": sorted(study.raw_files()),
-        "left out": left_out,
-        "metrics": {
-            path: {
-                "conditions": conditions.model_dump(mode="json")
-                if (conditions := plan.conditions(path))
-                else None,
-                "behind": list(plan[path].behind) if path in plan and not plan[path].lacks else [],
-                "archive": archive.name
-                if path in plan and (archive := plan[path].archive)
-                else None,
-            }
-            for path in metrics
-        },
-        "tasks": {
-            task.recordings: json.loads(task.model_dump_json())
-            for task in sorted(study.tasks(), key=lambda task: task.recordings)
-        },
+        "left out": {run.metrics: run.lacks for run in plan if run.lacks},
+        "metrics": {path: dump_metrics(plan.conditions(path), runs.get(path)) for path in metrics},
+        "tasks": {task.recordings: json.loads(task.model_dump_json()) for task in tasks},
         "tables": {table.name: list(study.shown[table].metrics) for table in study.tables()},
         "figures": {figure.name: list(study.shown[figure].metrics) for figure in study.figures()},
+    }
+
+
+def dump_metrics(conditions: Conditions | None, run: Run | None) -> dict[str, Any]:
+    """Return what a plan states about a metric file, which may have no run."""
+    return {
+        "conditions": conditions.model_dump(mode="json") if conditions else None,
+        "behind": list(run.behind) if run and not run.lacks else [],
+        "archive": run.archive.name if run and run.archive else None,
     }
 
 

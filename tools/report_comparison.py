@@ -27,10 +27,9 @@ def main() -> None:
     shown = Table("paper", "place", "number", "kind", "ours", "printed", "verdict")
     for each in counted(numbers):
         if each.verdict in COMPARED:
-            shown.add_row(
-                *(each.study, each.place, in_words(each, {}), each.kind),
-                *(each.shown, f"{each.printed:g}", each.verdict),
-            )
+            ours, printed = each.shown, f"{each.printed:g}"
+            what = in_words(each, {})
+            shown.add_row(each.study, each.place, what, each.kind, ours, printed, each.verdict)
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     if not arguments.brief:
         console.print(shown)

@@ -188,20 +188,22 @@ def _score(options: argparse.Namespace) -> None:
     if paid and not (cap or options.dry_run):
         hint = "set --max-cost-usd; the same command with -n shows the estimate"
         raise UserError("its answers cost money, and the cap is 0", where=paid[0], hint=hint)
-    is_limited, is_capped = options.limit is not None, options.max_cost_usd is not None
-    # The last job prints the scores, also if nothing else is to do.
-    run = ["--cores", options.cores, "--forcerun", "provenance"]
-    commands = scoring_commands(
-        entries,
-        # Results of a trial do not match those of the archive in the same folder.
-        folder=f"runs/{names[0]}{f'-limit-{options.limit}' if is_limited else ''}",
-        options=run if not options.dry_run else ["--cores", "1"] if chat else ["-n"],
-        files=map(str, options.configfile),
-        settings=[
-            *([f"limit={options.limit}"] if is_limited else []),
-            *([f"llm={{max_cost_usd: {cap:g}}}"] if is_capped else []),
-        ],
-    )
+    # Results of a trial do not match those of the archive in the same folder.
+    folder, settings = f"runs/{names[0]}", []
+    if options.limit is not None:
+        folder += f"-limit-{options.limit}"
+        settings.append(f"limit={options.limit}")
+    if options.max_cost_usd is not None:
+        settings.append(f"llm={{max_cost_usd: {cap:g}}}")
+    if not options.dry_run:
+        # The last job prints the scores, also if nothing else is to do.
+        run = ["--cores", options.cores, "--forcerun", "provenance"]
+    elif chat:
+        run = ["--cores", "1"]
+    else:
+        run = ["-n"]
+    files = map(str, options.configfile)
+    commands = scoring_commands(entries, folder=folder, options=run, files=files, settings=settings)
     if options.dry_run:
         *start, target = commands[-1]
         commands = [[*start, "estimate_cost" if chat else target]]
@@ -528,7 +530,7 @@ def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
     }
     tokens = [f"{count} {what}" for what, count in counts.items() if count is not None]
     usd = answer_usd(answer, entry)
-    cost = "free" if not entry.paid else "unknown" if usd is None else f"${usd:.6f}"
+    cost = "unknown" if usd is None else f"${usd:.6f}"
     model, reason = answer.returned_model or "an unnamed model", answer.finish_reason
     if answer.provider_reason:
         reason = f"{reason} ({answer.provider_reason})"
@@ -538,7 +540,7 @@ def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
             *lines,
             f"answered by {model}{place}, finish reason {reason}",
             f"tokens: {', '.join(tokens) or 'not counted'}",
-            f"cost: {cost}",
+            f"cost: {cost if entry.paid else 'free'}",
         ]
     )
 

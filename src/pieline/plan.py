@@ -138,14 +138,11 @@ def make_plan(
     """
     planned = [_with_stated(run, project, settings) if run.archive else run for run in runs]
     reasons = lacks(planned)
-    return Plan(
-        tuple(
-            replace(run, lacks=reasons[run.metrics], archive=None)
-            if reasons.get(run.metrics)
-            else run
-            for run in planned
-        )
-    )
+    result = []
+    for run in planned:
+        reason = reasons.get(run.metrics)
+        result.append(replace(run, lacks=reason, archive=None) if reason else run)
+    return Plan(tuple(result))
 
 
 def _with_stated(run: Run, project: Project, settings: type[Settings]) -> Run:

@@ -246,13 +246,12 @@ class Study(ABC, Generic[S]):
 
     def question_inputs(self) -> list[str]:
         """Return the task inputs that do not depend on answers of language models."""
-        return [
-            path
-            for asking in self.llm_tasks()
-            for task in asking.tasks()
-            for name, path in task.inputs.items()
-            if name not in asking.after_answers
-        ]
+        paths = []
+        for asking in self.llm_tasks():
+            for task in asking.tasks():
+                inputs = task.inputs.items()
+                paths += [path for name, path in inputs if name not in asking.after_answers]
+        return paths
 
     def planned(self, runs: Iterable[Run]) -> tuple[PlannedRun, ...]:
         """Return the rows of runs in the frame of numbers."""

@@ -301,11 +301,10 @@ def _move_answers(path: Path, fresh: Path) -> None:
         return
     with recording(path), recording(fresh):
         new = raw_lines(fresh)
-        old = {
-            key: replaced
-            for key, own in raw_lines(path).items()
-            if key in new and (replaced := [raw for raw in own if raw not in new[key]])
-        }
+        old = {}
+        for key, own in raw_lines(path).items():
+            if replaced := [raw for raw in own if key in new and raw not in new[key]]:
+                old[key] = replaced
         set_aside(path, old)
         write_lines(path, joined(raw_lines(path), new))
         fresh.unlink()

@@ -208,7 +208,10 @@ def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
 def largest_count(answer: Answer) -> int:
     """Return the largest token count that the provider reported; 0 if it reported none."""
     counts = (
-        *(answer.input_tokens, answer.output_tokens, answer.cached_tokens),
-        *(answer.cache_write_tokens, answer.reasoning_tokens),
+        answer.input_tokens,
+        answer.output_tokens,
+        answer.cached_tokens,
+        answer.cache_write_tokens,
+        answer.reasoning_tokens,
     )
     return max(count or 0 for count in counts)

@@ -157,12 +157,11 @@ def _lengths(
     for (kind, model), tasks in groups.items():
         thinks = entries[kind, model].bills_thoughts
         for expected, path in {(task.likely_output_tokens(), task.recordings) for task in tasks}:
+            asked = [answer for answer in answers[path].values() if answer.origin == "asked"]
             counts = [
                 answer.output_tokens
-                for answer in answers[path].values()
-                if answer.output_tokens is not None
-                and answer.origin == "asked"
-                and largest_count(answer) <= MOST_TOKENS
+                for answer in asked
+                if answer.output_tokens is not None and largest_count(answer) <= MOST_TOKENS
             ]
             lengths.setdefault((kind, expected, thinks), {}).setdefault(model, []).extend(counts)
     return lengths
@@ -232,8 +231,12 @@ def missing_inputs(task: Task, remade: Collection[str]) -> list[str]:
 def cap_warning(estimates: Iterable[TaskEstimate], settings: LLMSettings) -> str:
     """Return a warning if the spending cap may stop the run early, else an empty string."""
     paid = [item.estimate for item in estimates if item.entry.paid and item.estimate.to_ask]
-    likely, most = (sum(getattr(cost, of) or 0.0 for cost in paid) for of in ("likely_usd", "usd"))
-    if not settings.max_cost_usd or (left := remaining_usd(settings)) >= most:
+    if not settings.max_cost_usd:
+        return ""
+    likely = sum(cost.likely_usd or 0.0 for cost in paid)
+    most = sum(cost.usd or 0.0 for cost in paid)
+    left = remaining_usd(settings)
+    if left >= most:
         return ""
     return (
         f"llm.max_cost_usd leaves ${left:.2f}, but the questions may cost more (likely"

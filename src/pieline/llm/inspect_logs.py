@@ -28,6 +28,21 @@ _ATTACHED = "attachment://"
 _RUN_AGAIN = "run the task again, without --limit and --epochs"
 
 
+_DAMAGED = (
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RuntimeError,
+    struct.error,
+    zipfile.BadZipFile,
+    zstandard.ZstdError,
+)
+"""Exceptions of a file that is not an Inspect AI log."""
+
+
 def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
     """Return the answers in an Inspect AI log by sample id, in the order of `ids`.
 
@@ -50,10 +65,7 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
             problem = f"{pluralize(len(failed), 'sample')} failed, for example {failed[0]!r}"
             raise UserError(problem, where=path, hint="run inspect eval-retry on the log")
         return {name: inspect_answer(samples[name]) for name in ids}
-    except (
-        *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, RuntimeError),
-        *(struct.error, zipfile.BadZipFile, zstandard.ZstdError),
-    ) as error:
+    except _DAMAGED as error:
         raise UserError(
             f"not an Inspect AI log: {error}",
             where=path,

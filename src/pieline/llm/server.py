@@ -175,25 +175,20 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
             "threads": int(os.environ.get("OMP_NUM_THREADS") or 1),
         }
         return [sys.executable, str(Path(llama_cpp.__file__)), json.dumps(parameters)]
-    if spec.serves_with == "vllm":
-        template = []
-        if spec.chat_template:
-            write_text(folder / "template.jinja", spec.chat_template)
-            template = ["--chat-template", str(folder / "template.jinja")]
-        return [
-            *shlex.split(os.environ.get(VLLM) or "vllm serve"),
-            str(weights),
-            *place,
-            *("--served-model-name", name),
-            # Ignore the sampling defaults of the checkpoint, which no request states.
-            *("--generation-config", "vllm"),
-            *("--dtype", str(spec.dtype)),
-            *("--max-model-len", str(spec.context_length)),
-            *("--max-num-seqs", str(spec.slots or 1)),
-            *("--tensor-parallel-size", str(spec.gpus or 1)),
-            *template,
-        ]
-    return custom_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
+    if spec.serves_with != "vllm":
+        return custom_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
+    command = [*shlex.split(os.environ.get(VLLM) or "vllm serve"), str(weights), *place]
+    command += ["--served-model-name", name]
+    # Ignore the sampling defaults of the checkpoint, which no request states.
+    command += ["--generation-config", "vllm"]
+    command += ["--dtype", str(spec.dtype)]
+    command += ["--max-model-len", str(spec.context_length)]
+    command += ["--max-num-seqs", str(spec.slots or 1)]
+    command += ["--tensor-parallel-size", str(spec.gpus or 1)]
+    if spec.chat_template:
+        write_text(folder / "template.jinja", spec.chat_template)
+        command += ["--chat-template", str(folder / "template.jinja")]
+    return command
 
 
 def server_environment() -> dict[str, str]:

@@ -116,11 +116,11 @@ class LLMSection(Settings):
                 where="llm.api_bases",
                 hint=nearest(name, providers),
             )
-        ended = {
-            entry.checkpoint: reason
-            for entry in models
-            if (reason := entry.end_reason()) and self.gateway(entry) is None
-        }
+        ended = {}
+        for entry in models:
+            reason = entry.end_reason()
+            if reason and self.gateway(entry) is None:
+                ended[entry.checkpoint] = reason
         folder = root / self.recordings_folder
         return LLMSettings(**{**dict(self), "recordings_folder": folder, "retired": ended})
 

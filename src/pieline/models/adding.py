@@ -172,8 +172,10 @@ def scoring_commands(
     configfiles, target = [*files], "all"
     match kinds.pop():
         case "encoder":
-            spoken = [one.languages for one in entries.values() if isinstance(one, EncoderEntry)]
-            languages = list(dict.fromkeys(language for each in spoken for language in each))
+            languages: dict[str, None] = {}
+            for entry in entries.values():
+                if isinstance(entry, EncoderEntry):
+                    languages |= dict.fromkeys(entry.languages)
             neutral = next(iter(entries))
             jam = f"models: [{names}], languages: [{', '.join(languages)}], neutral: {neutral}"
             config, target = [f"jam={{{jam}}}"], "paper_tables/jam_drift.tex"
@@ -184,13 +186,14 @@ def scoring_commands(
             configfiles.insert(0, "config/score.yaml")
             models = dict.fromkeys(("bm25", "sbert", *entries))
             config = [f"idiolink={{models: [{', '.join(models)}]}}"]
-    run = [
-        *("snakemake", *options, "--directory", folder or f"runs/{next(iter(entries))}"),
-        *(["--configfile", *configfiles] if configfiles else []),
-        *("--config", *config, *settings, "--"),
-    ]
-    is_on_hub = any(getattr(entry, "source", "") == "hub" for entry in entries.values())
-    return [*([[*run, "weights"]] if is_on_hub else []), [*run, target]]
+    run = ["snakemake", *options, "--directory", folder or f"runs/{next(iter(entries))}"]
+    if configfiles:
+        run += ["--configfile", *configfiles]
+    run += ["--config", *config, *settings, "--"]
+    commands = [[*run, target]]
+    if any(getattr(entry, "source", "") == "hub" for entry in entries.values()):
+        commands.insert(0, [*run, "weights"])
+    return commands
 
 
 def _scored_as(kind: str) -> str:
@@ -280,16 +283,15 @@ def describe(
     required += ["kind"] if not kind else []
     required += ["pooling"] if entry_class is EmbedderEntry and not has_modules else []
     if missing := [field for field in required if field not in found]:
-        lacking = " ".join(
-            f"--{field.replace('_', '-')} {field.upper()}"
-            if field in options
-            else f"--set {field}={field.upper()}"
-            for field in missing
-        )
+        lacking = []
+        for field in missing:
+            has_option = field in options
+            option = f"--{field.replace('_', '-')} " if has_option else f"--set {field}="
+            lacking.append(f"{option}{field.upper()}")
         raise UserError(
             f"its files do not state {', '.join(missing)}",
             where=checkpoint.place["checkpoint"],
-            hint=f"add {lacking}",
+            hint=f"add {' '.join(lacking)}",
         )
     return found
 

@@ -176,11 +176,12 @@ def length_limits(folder: Path) -> list[tuple[str, str, int]]:
         file = "tokenizer_config.json"
         lengths.append((file, "model_max_length", _read(folder, file)))
     lengths.append(("config.json", "max_position_embeddings", _read(folder, "config.json")))
-    return [
-        (file, field, int(limit))
-        for file, field, content in lengths
-        if isinstance(limit := content.get(field), int | float) and limit > 0
-    ]
+    limits = []
+    for file, field, content in lengths:
+        limit = content.get(field)
+        if isinstance(limit, int | float) and limit > 0:
+            limits.append((file, field, int(limit)))
+    return limits
 
 
 def dtype_of(folder: Path) -> tuple[str, str] | None:

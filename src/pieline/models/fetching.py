@@ -148,14 +148,16 @@ def summary(items: Sequence[RequiredCheckpoint]) -> str:
 
 def obstacles(items: Iterable[RequiredCheckpoint]) -> list[str]:
     """Return the reasons why checkpoints cannot be downloaded, without duplicates."""
-    lines = dict.fromkeys(
-        f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
-        " which is too low for files in float32"
-        if isinstance(item.obstacle, UnreachableError)
-        else str(item.obstacle)
-        for item in items
-        if item.obstacle
-    )
+    lines: dict[str, None] = {}
+    for item in items:
+        if isinstance(item.obstacle, UnreachableError):
+            line = (
+                f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
+                " which is too low for files in float32"
+            )
+            lines[line] = None
+        elif item.obstacle:
+            lines[str(item.obstacle)] = None
     return list(lines)
 
 

@@ -1,6 +1,7 @@
 """Locate and verify the weights of local language models, and read GGUF files."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,21 +76,22 @@ def _require_all_shards(folder: Path, hint: str) -> None:
     The weights may be a single file or the shards listed in an index. If a repository has both,
     only one of them is downloaded (see `HubCheckpoint.needed`), but all indexes are.
     """
-    ways = [
-        sorted(set(names.values()))
-        for index in sorted(folder.glob("*.index.json"))
-        if not index.name.startswith("consolidated")
-        if (names := read_json(index).get("weight_map"))
-    ]
-    single_files = ["model.safetensors", "pytorch_model.bin"]
-    ways += [
-        [name] for name in (single_files if ways else [*single_files, "consolidated.safetensors"])
-    ]
-    lacking = [
-        [name for name in ["config.json", *way] if not (folder / name).exists()] for way in ways
-    ]
-    if all(lacking):
-        raise UserError(f"{lacking[0][0]} is missing", where=folder, hint=hint)
+    ways: list[list[str]] = []
+    for index in sorted(folder.glob("*.index.json")):
+        names = read_json(index).get("weight_map")
+        if names and not index.name.startswith("consolidated"):
+            ways.append(sorted(set(names.values())))
+    has_index = bool(ways)
+    ways += [["model.safetensors"], ["pytorch_model.bin"]]
+    if not has_index:
+        ways.append(["consolidated.safetensors"])
+    missing = [_missing(["config.json", *way], folder) for way in ways]
+    if all(missing):
+        raise UserError(f"{missing[0][0]} is missing", where=folder, hint=hint)
+
+
+def _missing(names: Iterable[str], folder: Path) -> list[str]:
+    return [name for name in names if not (folder / name).exists()]
 
 
 def weights_path(spec: LLMEntry) -> Path:

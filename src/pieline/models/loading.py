@@ -162,12 +162,11 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
         )
     prefix = f"{model.base_model_prefix}."
     parts = {name for name, _ in model.base_model.named_children()}
-    left_over = sorted(
-        name
-        for name in report["unexpected_keys"]
-        if name.removeprefix(prefix).partition(".")[0] in parts
-        and name.endswith((".weight", ".bias"))
-    )
+    left_over = []
+    for name in sorted(report["unexpected_keys"]):
+        part = name.removeprefix(prefix).partition(".")[0]
+        if part in parts and name.endswith((".weight", ".bias")):
+            left_over.append(name)
     if left_over:
         raise UserError(
             f"{len(left_over)} of its weights do not exist in the model: {left_over[0]}",

@@ -123,6 +123,11 @@ def _entries(path: Path, fields: Mapping[str, Any]) -> Registry:
     return {name: _entry(each, where=f"{path}: {name}") for name, each in fields.items()}
 
 
+def _kinds_of(entry_class: Any) -> tuple[str, ...]:
+    """Return the possible values of the field `kind` of a class of entries."""
+    return get_args(entry_class.model_fields["kind"].annotation)
+
+
 def _entry(fields: Any, *, where: str) -> AnyEntry:
     """Validate the fields of an entry.
 
@@ -139,11 +144,11 @@ def _entry(fields: Any, *, where: str) -> AnyEntry:
             raise UserError(explain(error), where=where, hint=_HINT) from None
         kind, *location = unknown["loc"]
         tag = location.pop(0) if kind == "embedder" else ""
+        is_api = tag == "api"
         entry_class = next(
             each
             for each in get_args(AnyEntry)
-            if get_args(each.model_fields["kind"].annotation) == (kind,)
-            and (tag == "api") == (each is ApiEmbedderEntry)
+            if _kinds_of(each) == (kind,) and (each is ApiEmbedderEntry) == is_api
         )
         name = ".".join(map(str, location))
         hint = nearest(str(location[-1]), keys_at(entry_class, location[:-1]))

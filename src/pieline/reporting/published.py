@@ -299,13 +299,10 @@ def _pool(
     if not (table.seeds and table.seeds.pooled):
         return ()
     of_setting = table.seeds.of_setting
-
-    def group(each: Mapping[str, str]) -> tuple[str, int | None]:
-        return each["language"], of_setting.get(each["setting"])
-
-    alike = [
-        of_row[column]
-        for other, of_row in zip(rows, spreads, strict=True)
-        if group(other) == group(row) and column in of_row
-    ]
+    group = row["language"], of_setting.get(row["setting"])
+    alike = []
+    for other, of_row in zip(rows, spreads, strict=True):
+        is_alike = (other["language"], of_setting.get(other["setting"])) == group
+        if is_alike and column in of_row:
+            alike.append(of_row[column])
     return tuple(spread for spread in alike if spread.seeds > 1)

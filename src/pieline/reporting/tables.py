@@ -1,6 +1,6 @@
 """Tables, rendered as LaTeX in the paper's layout, as CSV, and as HTML for the results page."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_lowercase
@@ -195,25 +195,24 @@ def make_table(
 
 def _without_printed(content: TableContent) -> TableContent:
     """Return a table of texts without printed texts, and without rows that have only those."""
-
-    def of_ours(row: Row) -> Row:
-        cells = (
-            replace(cell, stated=StatedText(ours=cell.stated.ours, printed="", reason=""))
-            if cell.stated
-            else cell
-            for cell in row.cells
-        )
-        return replace(row, cells=tuple(cells))
-
-    def is_kept(row: Row) -> bool:
-        stated = [cell.stated for cell in row.cells if cell.stated]
-        return not stated or any(text.ours for text in stated)
-
-    groups = (
-        replace(group, rows=tuple(map(of_ours, filter(is_kept, group.rows))))
-        for group in content.groups
-    )
+    groups = []
+    for group in content.groups:
+        rows = [replace(row, cells=tuple(map(_of_ours, row.cells))) for row in group.rows]
+        groups.append(replace(group, rows=tuple(filter(_has_ours, rows))))
     return replace(content, groups=tuple(groups))
+
+
+def _of_ours(cell: Cell) -> Cell:
+    """Return a cell without its printed text."""
+    if cell.stated is None:
+        return cell
+    return replace(cell, stated=StatedText(ours=cell.stated.ours, printed="", reason=""))
+
+
+def _has_ours(row: Row) -> bool:
+    """Return whether a row states a text of ours, or no text."""
+    stated = [cell.stated for cell in row.cells if cell.stated]
+    return not stated or any(text.ours for text in stated)
 
 
 def write_table(
@@ -315,25 +314,28 @@ def mark_best(content: TableContent, *, different: int = 1) -> TableContent:
         different: Minimum number of distinct values in a column; columns with fewer are unmarked.
     """
     rows = [row for group in content.groups for row in group.rows]
-    best: set[tuple[int, str | None]] = set()
+    best: list[str | None] = []
+    """Best displayed number of each column; None if the column is not marked."""
     for place in range(max((len(row.cells) for row in rows), default=0)):
-        numbers = [row.cells[place].number for row in rows]
-        known = {number.shown for number in numbers if number and number.shown}
-        if len(known) >= different and (better := {n.better for n in numbers if n} - {""}):
-            extreme = max if better == {"high"} else min
-            best.add((place, extreme(known, key=float)))
-
-    def marked(row: Row) -> Row:
-        return replace(
-            row,
-            cells=tuple(
-                replace(cell, best=(place, cell.number.shown if cell.number else None) in best)
-                for place, cell in enumerate(row.cells)
-            ),
-        )
-
-    groups = (replace(group, rows=tuple(map(marked, group.rows))) for group in content.groups)
+        numbers = [number for row in rows if (number := row.cells[place].number)]
+        known = {number.shown for number in numbers if number.shown}
+        better = {number.better for number in numbers if number.better}
+        is_marked = better and len(known) >= different
+        extreme = max if better == {"high"} else min
+        best.append(extreme(known, key=float) if is_marked else None)
+    groups = []
+    for group in content.groups:
+        marked = [replace(row, cells=_mark_cells(row.cells, best)) for row in group.rows]
+        groups.append(replace(group, rows=tuple(marked)))
     return replace(content, groups=tuple(groups))
+
+
+def _mark_cells(cells: Iterable[Cell], best: Sequence[str | None]) -> tuple[Cell, ...]:
+    marked = []
+    for cell, best_of_column in zip(cells, best, strict=False):
+        is_best = cell.number is not None and cell.number.shown == best_of_column
+        marked.append(replace(cell, best=is_best))
+    return tuple(marked)
 
 
 @dataclass(frozen=True)

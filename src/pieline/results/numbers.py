@@ -309,42 +309,46 @@ def run_options(
         place outside the project is not named, so that results do not depend on it: `FOLDER` stands
         for the folder. What changes no result is left out: the mirror, and how models are asked.
     """
-    root = project.resolve()
+    options = []
+    folder = _below_project(".", project)
+    if folder != ".":
+        options += ["--directory", folder]
+    if configuration:
+        options += ["--configfile", *(_below_project(file, project) for file in configuration)]
+    words = []
+    for name, value in settings.items():
+        if name not in {"mirror", "llm"}:
+            words.append(f"{name}={_setting_word(_without_places(value))}")
+    if words:
+        options += ["--config", *words]
+    return options
 
-    def named(path: str) -> str:
-        place = Path(path).resolve()
-        if place.is_relative_to(root):
-            return str(place.relative_to(root))
-        return elsewhere(place)
 
-    def elsewhere(place: Path) -> str:
-        return "FOLDER" if place.is_dir() else f"FOLDER/{place.name}"
+def _below_project(path: str, project: Path) -> str:
+    """Return a path relative to the project; outside it, `FOLDER` stands for the folder."""
+    place, root = Path(path).resolve(), project.resolve()
+    return str(place.relative_to(root)) if place.is_relative_to(root) else _elsewhere(place)
 
-    def placed(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {name: placed(each) for name, each in value.items()}
-        if isinstance(value, list):
-            return [placed(each) for each in value]
-        is_place = isinstance(value, str) and Path(value).is_absolute()
-        return elsewhere(Path(value)) if is_place else value
 
-    def stated(value: Any) -> str:
-        if isinstance(value, list | dict):
-            return json.dumps(value)
-        return "" if value is None else str(value)
+def _elsewhere(place: Path) -> str:
+    return "FOLDER" if place.is_dir() else f"FOLDER/{place.name}"
 
-    folder = named(".")
-    files = [named(file) for file in configuration]
-    words = [
-        f"{name}={stated(placed(value))}"
-        for name, value in settings.items()
-        if name not in {"mirror", "llm"}
-    ]
-    return [
-        *([] if folder == "." else ["--directory", folder]),
-        *(["--configfile", *files] if files else []),
-        *(["--config", *words] if words else []),
-    ]
+
+def _without_places(value: Any) -> Any:
+    """Return the value of a setting, in which `FOLDER` stands for the folder of absolute paths."""
+    if isinstance(value, Mapping):
+        return {name: _without_places(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_places(each) for each in value]
+    is_place = isinstance(value, str) and Path(value).is_absolute()
+    return _elsewhere(Path(value)) if is_place else value
+
+
+def _setting_word(value: Any) -> str:
+    """Return the value of a setting as written on the command line."""
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    return "" if value is None else str(value)
 
 
 def in_words(number: Number, labels: Mapping[str, str]) -> str:

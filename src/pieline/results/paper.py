@@ -49,10 +49,13 @@ def write_paper_source(
     """
     folder = Path(output).parent
     of_papers = counted(numbers)
-    by_paper = {
-        title: Counter(number.verdict for number in of_papers if number.study == study)
-        for study, title in results.papers().items()
-    }
+    by_paper = {}
+    for study, title in results.papers().items():
+        verdicts = [number.verdict for number in of_papers if number.study == study]
+        if verdicts:
+            by_paper[title] = Counter(verdicts)
+    scores = [number for number in of_papers if number.kind == "score"]
+    reproduced = [number for number in scores if number.verdict == "reproduced"]
     render_latex(
         template,
         output,
@@ -63,13 +66,11 @@ def write_paper_source(
         },
         models=models,
         summary=f"{summarize(numbers)}.",
-        by_paper={title: counts for title, counts in by_paper.items() if counts},
+        by_paper=by_paper,
         states=STATES,
         reproduced=[
-            (number, in_words(number, results.labels))
-            for number in of_papers
-            if number.verdict == "reproduced" and number.kind == "score"
-        ][:_MOST_REPRODUCED],
+            (number, in_words(number, results.labels)) for number in reproduced[:_MOST_REPRODUCED]
+        ],
         data=results.data,
         mark=results.mark,
     )

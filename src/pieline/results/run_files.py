@@ -19,15 +19,12 @@ def metrics(studies: Studies) -> list[str]:
 
 def behind(studies: Studies) -> list[str]:
     """Return the predictions and datasets behind the metric files, for the results page."""
-    return sorted(
-        {
-            path
-            for study in studies
-            for name in study.metrics()
-            if name in study.plan
-            for path in study.plan[name].behind
-        }
-    )
+    paths: set[str] = set()
+    for study in studies:
+        for name in study.metrics():
+            if name in study.plan:
+                paths.update(study.plan[name].behind)
+    return sorted(paths)
 
 
 def items(studies: Studies) -> list[str]:

@@ -62,31 +62,11 @@ class RunReport:
     @cached_property
     def results(self) -> RunResults:
         """Tables and figures, without their cells."""
+        others = [study for study in self.all_studies.values() if study not in self.studies]
         return RunResults(
             studies=(
-                *(
-                    ShownStudy(
-                        name=study.name,
-                        paper=study.paper,
-                        items=items.record if (items := study.items()) else "",
-                        recordings={
-                            run.predictions: run.recordings
-                            for run in study.plan.made()
-                            if run.recordings
-                        },
-                        tables=tuple(map(shown_display, study.tables())),
-                        figures=tuple(map(shown_display, study.figures())),
-                        main_tables=study.main_tables,
-                        main_measures=study.main_measures,
-                        reference_models=study.reference_models,
-                    )
-                    for study in self.studies
-                ),
-                *(
-                    ShownStudy(name=study.name, paper=study.paper)
-                    for study in self.all_studies.values()
-                    if study not in self.studies
-                ),
+                *map(_shown_study, self.studies),
+                *(ShownStudy(name=study.name, paper=study.paper) for study in others),
             ),
             others=other_models(self.studies, self.project.registry),
             labels=shown_labels(self.studies, self.project.registry),
@@ -147,13 +127,17 @@ class RunReport:
         # Those of the running text are named among the requirements.
         ours = chain.from_iterable((table.table, *table.needs) for table in catalogue.values())
         made = {table.name for study in self.studies for table in study.tables()}
-        return {
-            name: study.why_no_table(name)
-            if (study := self.all_studies[name.partition("_")[0]]) in self.studies
-            else f"the configuration does not name {study.paper}"
-            for name in dict.fromkeys(ours)
-            if name and name not in made
-        }
+        reasons = {}
+        for name in dict.fromkeys(ours):
+            if not name or name in made:
+                continue
+            study = self.all_studies[name.partition("_")[0]]
+            reasons[name] = (
+                study.why_no_table(name)
+                if study in self.studies
+                else f"the configuration does not name {study.paper}"
+            )
+        return reasons
 
     def check_targets(self, targets: Iterable[str]) -> None:
         """Raise a `UserError` if a target is no file of a table or figure of this configuration.
@@ -295,3 +279,19 @@ class RunReport:
             self._document,
             "results/provenance.json",
         ]
+
+
+def _shown_study(study: Study[Any]) -> ShownStudy:
+    """Return the description of a configured study."""
+    items = study.items()
+    return ShownStudy(
+        name=study.name,
+        paper=study.paper,
+        items=items.record if items else "",
+        recordings={run.predictions: run.recordings for run in study.plan.made() if run.recordings},
+        tables=tuple(map(shown_display, study.tables())),
+        figures=tuple(map(shown_display, study.figures())),
+        main_tables=study.main_tables,
+        main_measures=study.main_measures,
+        reference_models=study.reference_models,
+    )

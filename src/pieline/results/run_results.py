@@ -1,6 +1,7 @@
 """What a run shows: its studies, tables and figures."""
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -87,12 +88,8 @@ class RunResults(Frozen):
 
     def all_files(self) -> list[str]:
         """Return the files of all tables and figures."""
-        return [
-            path
-            for study in self.studies
-            for each in study.displays
-            for path in each.files.values()
-        ]
+        displays = chain.from_iterable(study.displays for study in self.studies)
+        return [path for display in displays for path in display.files.values()]
 
     def item_classes(self) -> list[str]:
         """Return the item classes, which also read the files behind metric files."""

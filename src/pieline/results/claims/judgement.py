@@ -72,49 +72,55 @@ def judge_claims(
     Raises:
         UserError: The numbers or the formula of a claim are invalid; the message names the claim.
     """
-    judged = []
     # Of several numbers for one printed number, one counts.
     ours = {
         place: number
         for number in sorted(numbers, key=lambda number: number.counts)
         for place in number.printed_at
     }
+    judged = []
     for claim in claims:
-        selected = claim.numbers.values()
         try:
-            # This comes first, since it rejects unknown tables.
-            on_printed = judge_on_printed(claim, catalogue, printed)
-            of_ours = (
-                ours.get(Place(number.table, row, number.column))
-                for number in selected
-                if number.measured
-                for row, _ in select(number, catalogue, printed).values()
-            )
-            judged.append(
-                JudgedClaim(
-                    **claim.model_dump(
-                        include={"id", "paper", "section", "says", "remark", "reading"}
-                    ),
-                    predicate=claim.in_words(),
-                    tables=sorted({number.table for number in selected}),
-                    our_files=sorted({name for each in of_ours if each for name in each.tables}),
-                    models=sorted(
-                        {
-                            row[catalogue[number.table].keys.index("model")]
-                            for number in selected
-                            if "model" in catalogue[number.table].keys
-                            for row, _ in select(number, catalogue, printed).values()
-                        }
-                    ),
-                    printed=on_printed,
-                    ours=judge_on_ours(claim, catalogue, printed, ours),
-                )
-            )
+            judged.append(_judge(claim, catalogue, printed, ours))
         except ClaimError as error:
             raise UserError(
                 str(error), where=f"claim {claim.id}", hint="correct its numbers or its formula"
             ) from None
     return judged
+
+
+def _judge(
+    claim: Claim,
+    catalogue: Mapping[str, PrintedTable],
+    printed: PrintedNumbers,
+    ours: Mapping[Place, Number],
+) -> JudgedClaim:
+    """Judge a claim, and collect the tables and models that it is about.
+
+    Raises:
+        ClaimError: The numbers or the formula of the claim are invalid.
+    """
+    # This comes first, since it rejects unknown tables.
+    on_printed = judge_on_printed(claim, catalogue, printed)
+    our_files: set[str] = set()
+    models: set[str] = set()
+    for number in claim.numbers.values():
+        keys = catalogue[number.table].keys
+        for row, _ in select(number, catalogue, printed).values():
+            if "model" in keys:
+                models.add(row[keys.index("model")])
+            our_number = ours.get(Place(number.table, row, number.column))
+            if number.measured and our_number:
+                our_files.update(our_number.tables)
+    return JudgedClaim(
+        **claim.model_dump(include={"id", "paper", "section", "says", "remark", "reading"}),
+        predicate=claim.in_words(),
+        tables=sorted({number.table for number in claim.numbers.values()}),
+        our_files=sorted(our_files),
+        models=sorted(models),
+        printed=on_printed,
+        ours=judge_on_ours(claim, catalogue, printed, ours),
+    )
 
 
 def judge_on_printed(
@@ -247,10 +253,9 @@ def _counts(
 ) -> dict[str, dict[str, int]]:
     """Count verdicts on the papers' claims or on our readings, without those that restate."""
     counted = [claim for claim in judged if not claim.restates and claim.reading == reading]
-    return {
-        side: dict(sorted(Counter(getattr(claim, side).verdict for claim in counted).items()))
-        for side in ("printed", "ours")
-    }
+    on_printed = Counter(claim.printed.verdict for claim in counted)
+    on_ours = Counter(claim.ours.verdict for claim in counted)
+    return {"printed": dict(sorted(on_printed.items())), "ours": dict(sorted(on_ours.items()))}
 
 
 def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:

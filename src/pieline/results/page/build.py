@@ -302,7 +302,10 @@ def write_page(
     results = content.results
     studies = content.study_views()
     tables = [table for study in studies for table in study.tables if table.shown]
-    study_of = {path: view.study for view in tables for cell in view.cells for path in cell.files}
+    study_of: dict[str, ShownStudy] = {}
+    for table in tables:
+        for cell in table.cells:
+            study_of |= dict.fromkeys(cell.files, table.study)
     _write_items(Path(items), study_of, depth, results.options)
     folder = Path(path).parent
     render_html(
@@ -392,21 +395,14 @@ def _scores_by_paper(numbers: Iterable[Number]) -> dict[str, tuple[int, int]]:
 
 def _needs(numbers: Sequence[Number], labels: Mapping[str, str]) -> list[Need]:
     """Return the requirements for comparing numbers, most frequent first."""
+    models: dict[str, set[str]] = {}
+    for number in numbers:
+        for need in number.needs:
+            labels_of_need = models.setdefault(need, set())
+            if number.model:
+                labels_of_need.add(labels.get(number.model, number.model))
     counts = ranked(need for number in numbers for need in number.needs)
-    return [
-        Need(
-            need,
-            times,
-            sorted(
-                {
-                    labels.get(number.model, number.model)
-                    for number in numbers
-                    if number.model and need in number.needs
-                }
-            ),
-        )
-        for need, times in counts.items()
-    ]
+    return [Need(need, times, sorted(models[need])) for need, times in counts.items()]
 
 
 def _costs(numbers: Iterable[Number]) -> dict[str, int]:

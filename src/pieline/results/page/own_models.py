@@ -101,40 +101,33 @@ def _measure(
     labels: Mapping[str, str],
 ) -> OwnMeasure:
     scores = _scores(own, labels)
-    better = own[0].better
-    others = [each for each in column if each.model not in {one.model for one in own}]
+    own_models = {each.model for each in own}
+    others = [each for each in column if each.model not in own_models]
     run = _scores(others, labels)
     # Without a comparable score of this run, nothing shows that the printed ones are comparable.
     is_comparable = any(each.verdict in COMPARED for each in others)
     printed = _scores(others, labels, of_paper=True) if is_comparable else []
-    sign = 1 if better == "low" else -1
+    sign = 1 if own[0].better == "low" else -1
     run.sort(key=lambda each: sign * each.value)
     printed.sort(key=lambda each: sign * each.value)
-    ranked = printed or [*run, *scores]
     # Reference models come first, in their order; sorting keeps the order of the others.
     references = sorted(run, key=lambda each: [*first, each.number.model].index(each.number.model))
-    references = references[:_MOST_REFERENCES] + [
-        replace(best, label=f"best printed ({best.label})") for best in printed[:1]
-    ]
+    references = references[:_MOST_REFERENCES]
+    if printed:
+        references.append(replace(printed[0], label=f"best printed ({printed[0].label})"))
+    ranked = [sign * each.value for each in printed or [*run, *scores]]
     of = len(printed) + 1 if printed else len(ranked)
-
-    def rank(score: RowScore) -> int:
-        return 1 + sum(sign * each.value < sign * score.value for each in ranked)
-
+    has_rank = bool(own[0].better) and of > 1
+    own_scores = []
+    for score in scores:
+        rank = 1 + sum(value < sign * score.value for value in ranked) if has_rank else 0
+        differences = tuple((each, score.value - each.value) for each in references)
+        own_scores.append(OwnScore(score, rank, of, differences))
     run_of = replace(own[0], setting="", seed="")
-    what = ", ".join(filter(None, (run_in_words(run_of), measure_in_words(own[0]))))
     return OwnMeasure(
-        what=what,
+        what=", ".join(filter(None, (run_in_words(run_of), measure_in_words(own[0])))),
         is_ranked_among_printed=bool(printed),
-        scores=tuple(
-            OwnScore(
-                score,
-                rank=rank(score) if better and of > 1 else 0,
-                of=of,
-                differences=tuple((each, score.value - each.value) for each in references),
-            )
-            for score in scores
-        ),
+        scores=tuple(own_scores),
         run=tuple(run),
         printed=tuple(printed),
     )
