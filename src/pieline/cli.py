@@ -656,7 +656,11 @@ def _trace(options: argparse.Namespace) -> None:
     )
     if graph.returncode:
         lines = [line for line in graph.stderr.splitlines() if "rror" in line] or [graph.stderr]
-        raise UserError(lines[-1].strip(), where=output, hint="name a --configfile that shows it")
+        raise UserError(
+            lines[-1].strip(),
+            where=output,
+            hint="name a --configfile with which this table or figure is made",
+        )
     for step in [
         *trace.steps_of_rules(trace.rules_in_order(graph.stdout), root),
         *measures,

@@ -39,7 +39,7 @@ class TestMistakes:
             ),
             (
                 {"finetuning": {"models": ["sbert"], "tuples": "released"}},
-                "the sample data has no released tuples",
+                "the sample data has no tuples mined by the authors",
             ),
             ({"leave_out": {"bge-m3": "no GPU"}}, "'bge-m3' is not among the models to run"),
             ({"construction": {"validator": "sbert"}}, "construction: model 'sbert'"),

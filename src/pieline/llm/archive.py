@@ -125,7 +125,9 @@ def _faults(path: Path, target: str | Path | None = None) -> Iterator[UserError]
             yield line.fault("an earlier line has a different answer with the same key")
         if target and not belongs_to(target, line.run):
             what = f"recorded for the run {line.run}, not for {target}"
-            yield UserError(what, where=f"{path}:{line.number}", hint="use the file of its run")
+            yield UserError(
+                what, where=f"{path}:{line.number}", hint="use the file of the answer's run"
+            )
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:

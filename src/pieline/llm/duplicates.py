@@ -91,6 +91,6 @@ def _check(same: Collection[Response], total: int, where: str, path: Path) -> No
             f"{len(same)} of {total} answers are the same responses as {where} (such as the one"
             f" with the id {longest})",
             where=path,
-            hint="a file is a copy, or a cache returned a response twice: delete the copy, or turn"
-            " off the cache, delete these answers and ask again",
+            hint="if a file is a copy, delete it; if a cache returned a response twice, turn off"
+            " the cache, delete these answers and ask again",
         )

@@ -69,7 +69,7 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
         raise UserError(
             f"not an Inspect AI log: {error}",
             where=path,
-            hint="use an .eval file; `inspect log convert --to eval` makes one",
+            hint="use an .eval file (to convert a log, use `inspect log convert --to eval`)",
         ) from None
 
 

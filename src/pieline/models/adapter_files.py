@@ -79,14 +79,14 @@ def _check_base(config: Mapping[str, Any], entry: EmbedderEntry, place: Path) ->
             f"the adapter's base_model_name_or_path is {base!r}, the entry's checkpoint"
             f" {entry.checkpoint!r}",
             where=place,
-            hint="use the base model that it was trained from; if this is it, set checkpoint or"
-            " base_model_name_or_path to the other's name",
+            hint="use the base model that the adapter was trained from; if the two names mean the"
+            " same model, write the same name in both",
         )
     if revision and entry.revision and revision != entry.revision:
         raise UserError(
             f"the adapter's base has revision {revision!r}, the entry {entry.revision!r}",
             where=place,
-            hint="pin the revision that it was trained from",
+            hint="pin the revision that the adapter was trained from",
         )
 
 

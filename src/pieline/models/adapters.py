@@ -93,7 +93,7 @@ def _require_declared(changed: set[str], declared: set[str], prefix: str, place:
             f"it {has} {prefix}{name}, which target_modules"
             f" {'include' if name in declared else 'do not include'}",
             where=place,
-            hint="copy both files of the adapter from where it was trained",
+            hint="copy both files of the adapter again from the machine that trained the adapter",
         )
 
 
@@ -118,5 +118,5 @@ def _foreign(name: str, place: Path, where: str) -> UserError:
     return UserError(
         f"the adapter changes {name}, but {where} has no such linear layer of this size",
         where=place,
-        hint="use the base model that it was trained from",
+        hint="use the base model that the adapter was trained from",
     )

@@ -302,7 +302,7 @@ def _check_first_module(folder: Path, where: str | Path) -> None:
         raise UserError(
             f"modules.json: the model is of type {kind}, which is not supported",
             where=where,
-            hint="use a model with a transformer, or rank with it elsewhere and add the run"
+            hint="use a model with a transformer, or rank with another program and add the ranking"
             " (docs/adding/predictions.md)",
         )
 

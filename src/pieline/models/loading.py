@@ -238,12 +238,12 @@ def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> 
         raise UserError(
             "it has no tokenizer files",
             where=where,
-            hint="copy tokenizer.json and tokenizer_config.json from the model it was trained from",
+            hint="copy tokenizer.json and tokenizer_config.json from the model that was fine-tuned",
         )
     size, embeddings = len(tokenizer), model.get_input_embeddings().weight.shape[0]
     if not _MIN_VOCABULARY * embeddings <= size <= embeddings:
         raise UserError(
             f"its tokenizer has {size:,} tokens, but its model has {embeddings:,} embeddings",
             where=where,
-            hint="copy the tokenizer files from the model it was trained from",
+            hint="copy the tokenizer files from the model that was fine-tuned",
         )

@@ -58,7 +58,7 @@ def check(study: Idiolink, where: str) -> None:
     _check_own_data(study, where)
     if tuning.models and tuning.tuples == "released" and study.project.is_sample:
         raise UserError(
-            "the sample data has no released tuples",
+            "the sample data has no tuples mined by the authors",
             where=f"{where}.finetuning.tuples",
             hint="set 'sampled' or 'released_where_available', or set data: released",
         )

@@ -471,7 +471,7 @@ def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> l
             raise UserError(
                 "no raw sentence corresponds to this row, or it is not in the raw order",
                 where=f"{where}: record {number + 1}",
-                hint="use raw and released files of the same version",
+                hint="use ID10M's files and the public originals of the same version",
             )
         places.append(place)
     return places

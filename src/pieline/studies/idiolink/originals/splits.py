@@ -123,7 +123,7 @@ def released_splits(pies: Iterable[str], paths: Iterable[str | Path]) -> Splits:
         raise UserError(
             f"PIE {missing[0]!r} is in no released split ({len(missing)} in total)",
             where="idiolink.construction.splits",
-            hint="draw the splits (split_source: drawn), or use the released exclusions",
+            hint="draw the splits (split_source: drawn), or use the authors' exclusions",
         )
     split_pies["gold"] = gold_pies((text.pie, text.is_gold) for text in released["test"])
     pies_of = {name: sorted(pies & kept) for name, pies in split_pies.items()}

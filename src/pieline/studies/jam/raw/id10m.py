@@ -118,7 +118,7 @@ def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
             raise UserError(
                 "Windows line endings (carriage return)",
                 where=f"{path}:{number}",
-                hint="use line feeds only, as the released files do",
+                hint="use line feeds only, like the public files",
             )
         if line == "":
             if rows:
