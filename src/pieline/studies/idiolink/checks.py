@@ -1,6 +1,5 @@
 """Validation of the settings and data of the IdioLink study."""
 
-from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -24,37 +23,14 @@ def check(study: Idiolink, where: str) -> None:
     """
     settings, tuning = study.settings, study.settings.finetuning
     _check_first_stages(study, where)
-    for name in settings.models:
-        for one in study.prediction_files(name):
-            if one.setting not in QUERY_MODES or one.seed:
-                raise UserError(
-                    f"{one.file} of {name!r} has setting {one.setting!r} and seed {one.seed}",
-                    where=f"{where}.models",
-                    hint=f"settings are {', '.join(QUERY_MODES)}; the seed is 0",
-                )
+    _check_predictions(study, where)
     if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
         raise UserError(
             f"{min(unknown)!r} is not among the models to run",
             where=f"{where}.leave_out",
             hint="use models in idiolink.models or idiolink.finetuning.models",
         )
-    study.check_models(
-        [*models.roles(study).values()], ModelKinds(("llm",)), where=f"{where}.construction"
-    )
-    if settings.dataset == "constructed" and not models.constructs(study):
-        raise UserError(
-            "the dataset is 'constructed', but the construction is not enabled",
-            where=f"{where}.dataset",
-            hint="set idiolink.construction.enabled: true, or dataset: released_format",
-        )
-    if models.constructs(study):
-        for path in map(Path, map(partial(tasks.prompt, study), (*models.COLLECTIONS, "validate"))):
-            if not path.is_file():
-                raise UserError(
-                    f"{path.parent} has no {path.name}",
-                    where=f"{where}.construction.prompts",
-                    hint="see the files with the same names in prompts/idiolink",
-                )
+    _check_construction(study, where)
     _check_own_data(study, where)
     if tuning.models and tuning.tuples == "released" and study.project.is_sample:
         raise UserError(
@@ -76,7 +52,42 @@ def _check_first_stages(study: Idiolink, where: str) -> None:
             )
 
 
+def _check_predictions(study: Idiolink, where: str) -> None:
+    """Raise a `UserError` if external predictions have an unknown query mode, or a seed."""
+    for name in study.settings.models:
+        for file in study.prediction_files(name):
+            if file.setting not in QUERY_MODES or file.seed:
+                raise UserError(
+                    f"{file.file} of {name!r} has setting {file.setting!r} and seed {file.seed}",
+                    where=f"{where}.models",
+                    hint=f"settings are {', '.join(QUERY_MODES)}; the seed is 0",
+                )
+
+
+def _check_construction(study: Idiolink, where: str) -> None:
+    """Raise a `UserError` if the construction lacks a model or prompt, or is needed but off."""
+    roles = list(models.roles(study).values())
+    study.check_models(roles, ModelKinds(("llm",)), where=f"{where}.construction")
+    if not models.constructs(study):
+        if study.settings.dataset == "constructed":
+            raise UserError(
+                "the dataset is 'constructed', but the construction is not enabled",
+                where=f"{where}.dataset",
+                hint="set idiolink.construction.enabled: true, or dataset: released_format",
+            )
+        return
+    for name in (*models.COLLECTIONS, "validate"):
+        path = Path(tasks.prompt(study, name))
+        if not path.is_file():
+            raise UserError(
+                f"{path.parent} has no {path.name}",
+                where=f"{where}.construction.prompts",
+                hint="see the files with the same names in prompts/idiolink",
+            )
+
+
 def _check_own_data(study: Idiolink, where: str) -> None:
+    """Raise a `UserError` if own data lacks splits for training, or the file of exclusions."""
     settings = study.settings
     absent = [split for split in SPLITS if split not in models.splits(study, settings.dataset)]
     if settings.finetuning.models and absent:
@@ -85,8 +96,8 @@ def _check_own_data(study: Idiolink, where: str) -> None:
             where=f"{where}.finetuning.models",
             hint=f"add idiolink/{absent[0]}, or remove the models",
         )
-    follows = settings.construction.exclusions or files.candidates(study)
-    if models.constructs(study) and study.project.own_data and not follows:
+    has_exclusions = settings.construction.exclusions or files.candidates(study)
+    if models.constructs(study) and study.project.own_data and not has_exclusions:
         raise UserError(
             "the manually excluded PIEs are not set",
             where=f"{where}.construction.exclusions",
@@ -97,12 +108,13 @@ def _check_own_data(study: Idiolink, where: str) -> None:
 def check_own_data(study: Idiolink) -> None:
     """Validate the user's own data.
 
-    Each sentence must occur in only one split. Two PIEs of a split must not be the same except for
-    articles, pronouns or inflection, because the documents of one would not be relevant for the
-    other. The job that reads the data does not check this, so that it does not depend on languages.
+    Each sentence must occur in only one split. Two PIEs of a split must differ in more than
+    articles, pronouns or inflection; otherwise, the documents of one would not be relevant for the
+    other. The job that reads the data does not check this, because its code must not depend on
+    `languages`.
 
     Raises:
-        UserError: The data are invalid.
+        UserError: The data is invalid.
     """
     Study.check_own_data(study)
     if not (folder := study.project.own_data) or study.settings.dataset == "constructed":
@@ -122,15 +134,18 @@ def check_own_data(study: Idiolink) -> None:
                 )
 
 
-def _check_pie(text: Document, first: dict[str, Document], path: Path) -> None:
-    """Compare the PIE of a text with the others of its split, which are in `first`."""
-    if text.pie in first:
+def _check_pie(text: Document, first_texts: dict[str, Document], path: Path) -> None:
+    """Raise a `UserError` if a text has another form of an earlier PIE.
+
+    `first_texts` has the first text of each PIE in the split; a new PIE is added.
+    """
+    if text.pie in first_texts:
         return
-    for pie, other in first.items():
+    for pie, other in first_texts.items():
         if same_pie(text.pie, pie, language="english"):
             raise UserError(
                 f"idiom {text.pie!r} is {pie!r} in {other.id}",
                 where=f"{path}: {text.id}",
                 hint="use the same form of an idiom in all records",
             )
-    first[text.pie] = text
+    first_texts[text.pie] = text

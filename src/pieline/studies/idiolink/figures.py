@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from math import isnan, nan
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from pieline.studies.idiolink.records import DOMAINS, QUERY_MODES, TEXTS_PER_PAI
 from pieline.studies.idiolink.tables.described import about_data, about_texts
 from pieline.studies.idiolink.tables.finetuning import LOSSES, best_trainings, shown_loss
 from pieline.studies.idiolink.tables.significance import (
+    PieMeans,
     by_pie_inputs,
     by_pie_numbers,
     gains_by_pie,
@@ -71,17 +74,12 @@ def modes(inputs: DisplayInputs) -> Drawing:
     figure, axes = plt.subplots(1, 2, figsize=size, sharey=True, layout="constrained")
     for axis, (metric, title) in zip(axes, METRICS.items(), strict=True):
         for place, model in enumerate(models):
-            of_model = [mode for mode in QUERY_MODES if (model.name, mode, metric) in scores]
-            for number, mode in enumerate(of_model):
-                score = scores[model.name, mode, metric]
-                if isnan(score.ours):
-                    continue
-                row = place + 0.2 * (number - (len(of_model) - 1) / 2)
-                axis.barh(row, score.ours, height=0.18, **_fill(mode))
-                if not isnan(score.high):
-                    axis.plot([score.low, score.high], [row, row], color="black", linewidth=0.8)
-                end = score.ours if isnan(score.high) else score.high
-                axis.text(end + 1, row, f"{score.ours:.1f}", va="center", fontsize=SMALLEST)
+            by_mode: dict[str, Any] = {
+                mode: scores[model.name, mode, metric]
+                for mode in QUERY_MODES
+                if (model.name, mode, metric) in scores
+            }
+            _draw_modes(axis, place, by_mode)
         axis.set(xlim=(0, 115), xlabel=f"{title} (%)")
         axis.grid(axis="y", visible=False)
     axes[0].set_yticks(range(len(models)), ["\n".join(wrap(model.label, 16)) for model in models])
@@ -90,13 +88,29 @@ def modes(inputs: DisplayInputs) -> Drawing:
     figure.legend(
         handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=2
     )
-    notes = [
-        f"Lines: 95% bootstrap intervals over {len(item.by_pie)} PIEs."
-        for item in metrics[:1]
-        if item.intervals
-    ]
-    add_notes(figure, [*notes, *notes_on(metrics), *inputs.origins()])
+    notes = []
+    if metrics and metrics[0].intervals:
+        notes.append(f"Lines: 95% bootstrap intervals over {len(metrics[0].by_pie)} PIEs.")
+    notes += notes_on(metrics)
+    notes += inputs.origins()
+    add_notes(figure, notes)
     return figure
+
+
+def _draw_modes(axis: Axes, place: int, by_mode: Mapping[str, Any]) -> None:
+    """Draw the bars of a model around `place`, one per query mode, with intervals and numbers.
+
+    `by_mode` are rows of our numbers; rows without a number have no bar.
+    """
+    for number, (mode, score) in enumerate(by_mode.items()):
+        if isnan(score.ours):
+            continue
+        row = place + 0.2 * (number - (len(by_mode) - 1) / 2)
+        axis.barh(row, score.ours, height=0.18, **_fill(mode))
+        if not isnan(score.high):
+            axis.plot([score.low, score.high], [row, row], color="black", linewidth=0.8)
+        end = score.ours if isnan(score.high) else score.high
+        axis.text(end + 1, row, f"{score.ours:.1f}", va="center", fontsize=SMALLEST)
 
 
 def _zero_shot(study: ConfiguredStudy) -> DisplayInputs | None:
@@ -115,8 +129,12 @@ MODES_FIGURE = Figure(
 
 def _fill(mode: str) -> dict[str, Any]:
     """Return the appearance of a mode's bars."""
-    fill = {"facecolor": MODE_COLORS[mode], "hatch": MODE_HATCHES[mode]}
-    return {**fill, "edgecolor": "white", "linewidth": 0}
+    return {
+        "facecolor": MODE_COLORS[mode],
+        "hatch": MODE_HATCHES[mode],
+        "edgecolor": "white",
+        "linewidth": 0,
+    }
 
 
 _FILLS: dict[str, dict[str, Any]] = {
@@ -141,7 +159,8 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
     is_tuned = ours["train_mode"] != ""
     zero_shot = ours[~is_tuned].set_index(["model", "query_mode", "measure"])["ours"].dropna()
     best = best_trainings(over_seeds(ours[is_tuned]))
-    shown = [model for model in inputs.models if model.name in {*ours.loc[is_tuned, "model"]}]
+    tuned_names = set(ours.loc[is_tuned, "model"])
+    shown = [model for model in inputs.models if model.name in tuned_names]
     # With few models, a row of modes fits in a column.
     width = COLUMN_WIDTH if len(shown) < 2 else PAGE_WIDTH
     figure, axes = plt.subplots(
@@ -160,35 +179,40 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
                     fill = f"trained on {'spans (where better)' if by_span else 'sentences'}"
                     end = place + _WIDTH / 2
                     drawn.add(_bar(axis, end, trained.ours, fill, trained.deviation))
-            axis.set(xlim=(-0.6, len(shown) - 0.4), ylim=(0, 120), yticks=range(0, 101, 20))
-            names = ["\n".join(wrap(model.label, 12)) for model in shown]
-            axis.set_xticks(range(len(shown)), names, fontsize=SMALLEST)
-            if len(shown) > 1:
-                for label in axis.get_xticklabels():
-                    label.set(rotation=35, ha="right", rotation_mode="anchor")
-            axis.grid(axis="x", visible=False)
-            if metric == next(iter(METRICS)):
-                axis.set_title(MODE_LABELS[mode].replace(" + ", "\n+ "), fontsize=6.5)
+            _name_models(axis, [model.label for model in shown])
+            axis.set(ylim=(0, 120), yticks=range(0, 101, 20))
+    for axis, mode in zip(axes[0], QUERY_MODES, strict=True):
+        axis.set_title(MODE_LABELS[mode].replace(" + ", "\n+ "), fontsize=6.5)
     labels = [label for label in _FILLS if label in drawn]
     handles = [mpl.patches.Patch(**_FILLS[label], edgecolor="white", lw=0) for label in labels]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     seeds = max((len(trained.seeds.split()) for trained in best.values()), default=0)
     error_bars = f" Error bars: deviation over {seeds} seeds." if seeds > 1 else ""
-    notes = [
-        f"Loss of the fine-tuning: {LOSSES[shown_loss(ours)]}.{error_bars}",
-        *notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
-        *inputs.origins(),
-    ]
+    notes = [f"Loss of the fine-tuning: {LOSSES[shown_loss(ours)]}.{error_bars}"]
+    notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))
+    notes += inputs.origins()
     add_notes(figure, notes)
     return figure
+
+
+def _name_models(axis: Axes, labels: Sequence[str]) -> None:
+    """Label the places of the models on the horizontal axis; several labels are slanted."""
+    axis.set_xlim(-0.6, len(labels) - 0.4)
+    wrapped = ["\n".join(wrap(label, 12)) for label in labels]
+    axis.set_xticks(range(len(labels)), wrapped, fontsize=SMALLEST)
+    if len(labels) > 1:
+        for text in axis.get_xticklabels():
+            text.set(rotation=35, ha="right", rotation_mode="anchor")
+    axis.grid(axis="x", visible=False)
 
 
 def _tuned(study: ConfiguredStudy) -> DisplayInputs | None:
     if not (models := given.tuned_bases(study)):
         return None
-    tuned = [run for run in given.tuned(study) if not run.lacks]
     embedders = given.of_kinds(study, given.ranked(study), "embedder")
-    return given.shown(study, [*given.zero_shot(study, embedders), *tuned], models)
+    runs = given.zero_shot(study, embedders)
+    runs += [run for run in given.tuned(study) if not run.lacks]
+    return given.shown(study, runs, models)
 
 
 FINETUNING_FIGURE = Figure(
@@ -267,21 +291,21 @@ def domains(inputs: DisplayInputs) -> Drawing:
     columns = [
         (collection, usage) for collection, usages in TEXTS_PER_PAIR.items() for usage in usages
     ]
-    present = {domain for domain_counts in checks.domain_usage.values() for domain in domain_counts}
+    present = set(chain.from_iterable(checks.domain_usage.values()))
     shown: list[str] = [domain for domain in DOMAINS if domain in present]
     shown += sorted(present.difference(DOMAINS))
-    counts = [
-        [
-            checks.domain_usage.get(collection, {}).get(domain, {}).get(usage, 0)
-            for collection, usage in columns
-        ]
-        for domain in shown
-    ]
+    counts = []
+    for domain in shown:
+        row = []
+        for collection, usage in columns:
+            by_domain = checks.domain_usage.get(collection, {})
+            row.append(by_domain.get(domain, {}).get(usage, 0))
+        counts.append(row)
     figure, axis = plt.subplots(
         figsize=(COLUMN_WIDTH, 0.9 + 0.2 * len(shown)), layout="constrained"
     )
     axis.imshow(counts, cmap="Blues", aspect="auto", vmin=0)
-    darkest = max((count for row in counts for count in row), default=0)
+    darkest = max(chain.from_iterable(counts), default=0)
     for place, row in enumerate(counts):
         for number, count in enumerate(row):
             color = "white" if count > 0.6 * darkest else "black"
@@ -317,19 +341,17 @@ def by_pie(inputs: DisplayInputs) -> Drawing:
     If there are fine-tuned models, a second panel shows the mean change from fine-tuning. The means
     of a panel are over the same models, which the notes name.
     """
-    import matplotlib as mpl
     import matplotlib.pyplot as plt
 
     ours, labels = by_pie_numbers(inputs), inputs.labels()
     means, gains = zero_shot_means(ours), gains_by_pie(ours)
     pies = hardest_first(ours, means)
-    place = {pie: number for number, pie in enumerate(pies)}
-    panels = [("nDCG@10 (%), zero-shot", means)]
+    panels = {"nDCG@10 (%), zero-shot": means}
     notes = notes_on_means(means, ours, labels)
     if gains.models:
-        panels.append(("nDCG@10, points gained", gains))
+        panels["nDCG@10, points gained"] = gains
         names = ", ".join(labels[name] for name in gains.models)
-        losses = " and ".join(LOSSES[name] for name in sorted({*ours["loss"]} - {""}))
+        losses = " and ".join(LOSSES[name] for name in sorted(set(ours["loss"]) - {""}))
         notes.append(
             f"Gains from fine-tuning (loss: {losses}): mean over {names}"
             " and all trainings evaluated in the query mode; those on sentences are also evaluated"
@@ -343,41 +365,55 @@ def by_pie(inputs: DisplayInputs) -> Drawing:
         squeeze=False,
         layout="constrained",
     )
-    for axis, (title, shown) in zip(axes[0], panels, strict=True):
-        for mode, of_mode in shown.values.items():
-            axis.scatter(
-                of_mode,
-                of_mode.index.map(place),
-                s=14,
-                marker=MODE_MARKERS[str(mode)],
-                color=MODE_COLORS[str(mode)],
-                edgecolors="#333333",
-                linewidths=0.4,
-                zorder=3,
-            )
+    for axis, (title, shown) in zip(axes[0], panels.items(), strict=True):
+        _scatter_by_mode(axis, shown, pies)
         axis.set_xlabel(title, fontsize=SMALLEST)
     axes[0][0].set(ylim=(len(pies) - 0.4, -0.6))
     axes[0][0].set_yticks(range(len(pies)), pies, fontsize=SMALLEST)
-    if len(panels) > 1:
+    if gains.models:
         axes[0][1].axvline(0, color="black", linewidth=0.8)
-    modes = [mode for mode in QUERY_MODES if mode in {*means.values, *gains.values}]
-    handles = [
-        mpl.lines.Line2D(
-            [],
-            [],
-            marker=MODE_MARKERS[mode],
-            ls="",
-            ms=4,
-            color=MODE_COLORS[mode],
-            markeredgecolor="#333333",
-            markeredgewidth=0.4,
-        )
-        for mode in modes
-    ]
-    figure.legend(handles, [MODE_LABELS[m] for m in modes], loc="outside upper center", ncols=2)
-    metrics = load_records(inputs.metrics, IdiolinkMetrics)
-    add_notes(figure, (*notes, *notes_on(metrics), *inputs.origins()))
+    _add_legend_of_modes(figure, {*map(str, means.values), *map(str, gains.values)})
+    notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))
+    notes += inputs.origins()
+    add_notes(figure, notes)
     return figure
+
+
+def _scatter_by_mode(axis: Axes, means: PieMeans, pies: Sequence[str]) -> None:
+    """Draw the number of each PIE and query mode, with a row per PIE."""
+    rows = {pie: row for row, pie in enumerate(pies)}
+    for mode, by_pie in means.values.items():
+        axis.scatter(
+            by_pie,
+            by_pie.index.map(rows),
+            s=14,
+            marker=MODE_MARKERS[str(mode)],
+            color=MODE_COLORS[str(mode)],
+            edgecolors="#333333",
+            linewidths=0.4,
+            zorder=3,
+        )
+
+
+def _add_legend_of_modes(figure: Drawing, shown: Collection[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles, labels = [], []
+    for mode in QUERY_MODES:
+        if mode in shown:
+            marker = Line2D(
+                [],
+                [],
+                marker=MODE_MARKERS[mode],
+                ls="",
+                ms=4,
+                color=MODE_COLORS[mode],
+                markeredgecolor="#333333",
+                markeredgewidth=0.4,
+            )
+            handles.append(marker)
+            labels.append(MODE_LABELS[mode])
+    figure.legend(handles, labels, loc="outside upper center", ncols=2)
 
 
 BY_PIE_FIGURE = Figure(

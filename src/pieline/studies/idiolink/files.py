@@ -51,19 +51,19 @@ def first_stage_run(study: Idiolink, model: str, index: str, query_mode: str) ->
     """
     entry = study.project.entry(model)
     assert isinstance(entry, RerankerEntry)
-    takes_none = isinstance(study.project.entry(entry.first_stage), Bm25Entry)
-    mode = "sentence" if takes_none else query_mode
+    ranks_by_sentence = isinstance(study.project.entry(entry.first_stage), Bm25Entry)
+    mode = "sentence" if ranks_by_sentence else query_mode
     return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
 
 
 def archive_of_dataset(study: Idiolink, index: str) -> Archive | None:
-    """Return the archive with the files for scoring an index, if they are of the same raw files."""
+    """Return the archive with the files for scoring an index, made from the present raw files."""
     folder = str(Path(paths.scoring_files(index)["manifest"]).parent)
     for archive in study.project.archives:
-        stated = archive.manifest.datasets.get(folder)
-        if (raw := stated and stated.raw) and all(
-            study.project.digest(name) == digest for name, digest in raw.items()
-        ):
+        dataset = archive.manifest.datasets.get(folder)
+        if dataset is None or not dataset.raw:
+            continue
+        if all(study.project.digest(name) == digest for name, digest in dataset.raw.items()):
             return archive
     return None
 
@@ -72,27 +72,23 @@ def archived_datasets(study: Idiolink) -> list[Extraction]:
     """Return the extractions of the files for scoring, for a run without texts."""
     if has_texts(study):
         return []
-    indexes = sorted({run.where["index"] for run in study.plan if run.archive})
-    return [
-        Extraction(
-            rule=re.sub(r"\W", "_", f"take_idiolink_{index}"),
-            archive=archive.path,
-            files={
-                name: archive.manifest.files[name] for name in paths.scoring_files(index).values()
-            },
-            recordings={},
-        )
-        for index in indexes
-        if (archive := archive_of_dataset(study, index))
-    ]
+    extractions = []
+    for index in sorted({run.where["index"] for run in study.plan if run.archive}):
+        if archive := archive_of_dataset(study, index):
+            digests = archive.manifest.files
+            files = {name: digests[name] for name in paths.scoring_files(index).values()}
+            rule = re.sub(r"\W", "_", f"take_idiolink_{index}")
+            extractions.append(Extraction(rule, archive.path, files, recordings={}))
+    return extractions
 
 
 def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> str | None:
     """Return the path of the file with a BM25 run's k1 and b; None for other models.
 
     The full index uses the values tuned on sentence queries, because the paper reports a single
-    pair of values for both query modes. Other compositions use those tuned for the query
-    mode and composition, as in the released code, or the same if there is no validation split.
+    pair of values for both query modes. Other compositions use the values tuned for the query mode
+    and composition, as in the released code; without a validation split, they use those of the full
+    index.
     """
     if not isinstance(models.entry(study, model), Bm25Entry):
         return None
@@ -108,17 +104,14 @@ def tuning_dataset(study: Idiolink, index: str) -> list[str]:
 
 
 def weights(study: Idiolink, model: str, seed: str) -> str | None:
-    """Return the path of the digests of weights that replace a checkpoint, if any.
-
-    They are fine-tuned or unpacked.
-    """
+    """Return the path of the digests of fine-tuned or unpacked weights; None if there are none."""
     if training := paths.training_of(model):
         return paths.WEIGHTS_DIGESTS.format(**training._asdict(), seed=seed)
     return study.project.unpacked_weights(model)
 
 
 def weights_files(study: Idiolink, model: str) -> list[str]:
-    """Return the files of the local checkpoint and adapter of a model, which may be fine-tuned."""
+    """Return the files of the local checkpoint and adapter of a model or of its base model."""
     return study.project.weights_files(paths.base_of(model))
 
 
@@ -156,14 +149,14 @@ def released_indexes() -> list[str]:
 
 
 def candidates(study: Idiolink) -> str | None:
-    """Return the path of the released list of candidate PIEs if it is available."""
+    """Return the path of the released list of candidate PIEs; None if it is not available."""
     name = raw_name(paths.CANDIDATES)
     is_available = not study.project.is_sample and study.project.is_available(name)
     return paths.CANDIDATES if is_available else None
 
 
 def counted_candidates(study: Idiolink, origin: str) -> str | None:
-    """Return the path of the list of candidate PIEs to count next to an origin's texts, if any."""
+    """Return the path of the candidate PIEs to count with an origin's texts; None without any."""
     return candidates(study) if origin == "released_format" else None
 
 
@@ -174,8 +167,8 @@ def compared_indexes(study: Idiolink) -> list[str]:
 
 def split_source_indexes(study: Idiolink) -> list[str]:
     """Return the paths of the released documents; empty if the splits are drawn."""
-    follows = study.settings.construction.split_source == "released"
-    return released_indexes() if follows else []
+    source = study.settings.construction.split_source
+    return released_indexes() if source == "released" else []
 
 
 def exclusions(study: Idiolink) -> str:
@@ -227,21 +220,22 @@ def raw_files(study: Idiolink) -> list[str]:
     if not has_texts(study):
         return []
     files = checked_files(study, "released_format")
-    if listed := candidates(study):
-        files.append(listed)
+    if candidates_file := candidates(study):
+        files.append(candidates_file)
     if inputs.tuned_bases(study) and tuples_source(study) == "released":
         files.append(RELEASED_TUPLES)
     if models.constructs(study):
         files.append(magpie(study))
-        files += [*compared_indexes(study), *split_source_indexes(study)]
+        files += compared_indexes(study)
+        files += split_source_indexes(study)
     return files
 
 
 def other_targets(study: Idiolink) -> list[str]:
     """Return the paths of the data checks and, with construction, the review sheet."""
-    files = [paths.CHECKS.format(origin="released_format")] if has_texts(study) else []
-    return (
-        [*files, paths.CHECKS.format(origin="constructed"), paths.REVIEW]
-        if models.constructs(study)
-        else files
-    )
+    targets = []
+    if has_texts(study):
+        targets.append(paths.CHECKS.format(origin="released_format"))
+    if models.constructs(study):
+        targets += [paths.CHECKS.format(origin="constructed"), paths.REVIEW]
+    return targets

@@ -23,14 +23,21 @@ NO_RUN = "no such run"
 
 
 def has_texts(study: ConfiguredStudy) -> bool:
-    """Return whether the run has the texts, and not only the dataset files for scoring."""
-    return all({*paths.dataset(run.where["index"]).values()} <= {*run.behind} for run in study.plan)
+    """Return whether the configuration has the texts, and not only the files for scoring."""
+    for run in study.plan:
+        files = paths.dataset(run.where["index"]).values()
+        if not set(files).issubset(run.behind):
+            return False
+    return True
 
 
 def skipped(study: ConfiguredStudy) -> dict[str, str]:
     """Return the reasons for skipping models, by model."""
-    lacking = {run.base: run.lacks for run in study.plan if run.lacks}
-    return {**study.settings.leave_out, **lacking}
+    reasons = dict(study.settings.leave_out)
+    for run in study.plan:
+        if run.lacks:
+            reasons[run.base] = run.lacks
+    return reasons
 
 
 def skipped_modes(study: ConfiguredStudy, model: str) -> dict[str, str]:
@@ -50,14 +57,14 @@ def skipped_modes(study: ConfiguredStudy, model: str) -> dict[str, str]:
 
 def ranked(study: ConfiguredStudy) -> list[str]:
     """Return the models to evaluate without fine-tuning."""
-    without = skipped(study)
-    return [name for name in study.settings.models if name not in without]
+    left_out = skipped(study)
+    return [name for name in study.settings.models if name not in left_out]
 
 
 def tuned_bases(study: ConfiguredStudy) -> list[str]:
     """Return the models to fine-tune."""
-    without = skipped(study)
-    return [name for name in study.settings.finetuning.models if name not in without]
+    left_out = skipped(study)
+    return [name for name in study.settings.finetuning.models if name not in left_out]
 
 
 def of_kinds(study: ConfiguredStudy, names: Iterable[str], *kinds: str) -> list[str]:
@@ -76,9 +83,13 @@ def zero_shot(
         compositions: Compositions of the index.
         made: Whether to omit the runs that cannot be made.
     """
-    indexes = [paths.index_of(composition) for composition in compositions or ["full"]]
-    runs = [run for index in indexes for run in study.plan.select(index=index, model=names)]
-    return [run for run in runs if not (made and run.lacks)]
+    runs: list[Run] = []
+    for composition in compositions or ["full"]:
+        index = paths.index_of(composition)
+        runs += study.plan.select(index=index, model=names)
+    if made:
+        return [run for run in runs if not run.lacks]
+    return runs
 
 
 def tuned(study: ConfiguredStudy) -> list[Run]:
@@ -95,9 +106,9 @@ def shown(
 
 
 def others(study: ConfiguredStudy, pattern: str) -> list[Run]:
-    """Return the runs on the whole index that have other metric files, with these files.
+    """Return the runs on the whole index with their files of another path pattern as metric files.
 
-    Of the runs that share such a file, the last one is returned.
+    Runs without such a file are omitted. If several runs share a file, only the last is returned.
     """
     made = {pattern.format(**run.where): run for run in study.plan.made(index="test")}
     return [replace(run, metrics=path) for path, run in made.items() if path in study.plan.others]
@@ -106,22 +117,18 @@ def others(study: ConfiguredStudy, pattern: str) -> list[Run]:
 def with_skipped_modes(
     study: ConfiguredStudy, inputs: DisplayInputs, names: Iterable[str]
 ) -> DisplayInputs:
-    """Return inputs that also have the runs of query modes that models do not support."""
-    without = skipped(study)
-    planned = [
-        PlannedRun(
-            keys=paths.keys_of("test", name, mode, 0),
-            metrics="",
-            not_run=without.get(name, reason),
-        )
-        for name in names
-        for mode, reason in skipped_modes(study, name).items()
-    ]
-    return inputs.model_copy(update={"runs": (*inputs.runs, *planned)})
+    """Add a run without metrics for each query mode that a model does not support."""
+    left_out = skipped(study)
+    runs = list(inputs.runs)
+    for name in names:
+        for mode, reason in skipped_modes(study, name).items():
+            keys = paths.keys_of("test", name, mode, 0)
+            runs.append(PlannedRun(keys=keys, metrics="", not_run=left_out.get(name, reason)))
+    return inputs.model_copy(update={"runs": tuple(runs)})
 
 
 def released_run(study: ConfiguredStudy) -> Mapping[str, str]:
-    """Return the file of the authors' released run; empty for other data, which it lacks."""
+    """Return the file of the authors' released run; empty for data that it does not cover."""
     if study.project.data != "released":
         return {}
     return {RELEASED_RUN: study.project.here(f"published/{RELEASED_RUN}.csv")}

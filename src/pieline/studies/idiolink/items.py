@@ -51,11 +51,10 @@ class IdiolinkItem(Item):
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the rows of all runs, with queries in dataset order."""
-        # The column of a custom metric is kept only if this class has a field for it.
-        fields = cls.model_fields.keys()
         for metric, shared in runs(inputs):
             for row in csv.DictReader(StringIO(read_text(query_scores_file(metric.path)))):
-                values = {name: row[name] or None for name in row if name in fields}
+                # The column of a custom metric is kept only if this class has a field for it.
+                values = {name: row[name] or None for name in row if name in cls.model_fields}
                 yield cls.model_validate(values | shared | {"language": "english"})
 
     @classmethod
@@ -67,11 +66,10 @@ class IdiolinkItem(Item):
         run_paths = metric.predictions(".run.gz")
         if len(run_paths) != 1:
             return None
-        (run_path,) = run_paths
+        run_path = run_paths[0]
         meanings = Path(input_of(metric, "/meanings.jsonl"))
-        documents_path, queries_path = (
-            str(meanings.with_name(f"{name}.jsonl")) for name in ("documents", "queries")
-        )
+        documents_path = str(meanings.with_name("documents.jsonl"))
+        queries_path = str(meanings.with_name("queries.jsonl"))
         documents = pool.read(documents_path, _load_documents)
         queries = pool.read(queries_path, _load_queries)
         qrels = pool.read(queries_path, lambda _: meaning_qrels(queries, list(documents.values())))
@@ -111,9 +109,9 @@ def _load_queries(path: str) -> list[Meaning]:
 def _load(path: str, kind: type[PieText]) -> list[Meaning]:
     """Return the texts in a file, or the meanings next to it if the file does not exist."""
     if Path(path).exists():
-        return [*load_jsonl(path, kind)]
-    folder = Meanings.load_meanings(Path(path).parent)
-    return [*(folder.documents if kind is Document else folder.queries)]
+        return list(load_jsonl(path, kind))
+    meanings = Meanings.load_meanings(Path(path).parent)
+    return list(meanings.documents if kind is Document else meanings.queries)
 
 
 def _page_text(item: Meaning) -> Json:

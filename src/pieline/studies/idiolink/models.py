@@ -71,9 +71,12 @@ def entry(study: Idiolink, model: str) -> AnyEntry:
 
 def all_models(study: Idiolink) -> list[str]:
     """Return the models for ranking, fine-tuning and, if enabled, construction."""
-    zero_shot = ranked(study)
-    ranking = [*zero_shot, *first_stages(study, zero_shot).values(), *tuned_bases(study)]
-    return list(dict.fromkeys([*ranking, *(roles(study).values() if constructs(study) else ())]))
+    names = ranked(study)
+    names += first_stages(study, names).values()
+    names += tuned_bases(study)
+    if constructs(study):
+        names += roles(study).values()
+    return list(dict.fromkeys(names))
 
 
 def first_stages(study: Idiolink, models: Iterable[str]) -> dict[str, str]:
@@ -84,7 +87,8 @@ def first_stages(study: Idiolink, models: Iterable[str]) -> dict[str, str]:
 
 def archived_models(study: Idiolink) -> set[str]:
     """Return the models with only archived runs, except those that construct the dataset."""
-    return study.plan.archived_models() - {*(roles(study).values() if constructs(study) else ())}
+    archived = study.plan.archived_models()
+    return archived.difference(roles(study).values()) if constructs(study) else archived
 
 
 def is_tuned(study: Idiolink) -> bool:
@@ -109,12 +113,12 @@ def embedder(study: Idiolink, model: str) -> ConfiguredEmbedder:
     Raises:
         UserError: The model is not an embedder.
     """
-    found = entry(study, model)
-    if not isinstance(found, EmbedderEntry):
+    model_entry = entry(study, model)
+    if not isinstance(model_entry, EmbedderEntry):
         raise UserError(
-            f"{model!r} is of kind {found.kind!r}, not an embedder", hint="use an embedder"
+            f"{model!r} is of kind {model_entry.kind!r}, not an embedder", hint="use an embedder"
         )
-    return found.with_inputs(study.settings.inputs, study.settings.device)
+    return model_entry.with_inputs(study.settings.inputs, study.settings.device)
 
 
 def embedder_spec(study: Idiolink, model: str) -> str:
@@ -165,17 +169,22 @@ def splits(study: Idiolink, origin: str) -> list[str]:
     """Return the available splits; in the user's own data, only `test` is required."""
     if origin == "constructed" or not study.project.own_data:
         return list(SPLITS)
-    return [
-        split
-        for split in SPLITS
-        if split == "test"
-        or any(study.project.is_available(f"idiolink/{split}/{name}.json") for name in TEXT_FILES)
-    ]
+    available: list[str] = []
+    for split in SPLITS:
+        files = [f"idiolink/{split}/{name}.json" for name in TEXT_FILES]
+        if split == "test" or any(map(study.project.is_available, files)):
+            available.append(split)
+    return available
 
 
 def embedding_models(study: Idiolink, computed: Collection[str], names: Sequence[str]) -> list[str]:
-    """Return those of the named models that are computed here, and their first stages."""
-    ranked = [name for name in names if name in computed]
-    firsts = first_stages(study, ranked).values()
-    archived = {*names} - {*ranked}
-    return [name for name in dict.fromkeys([*ranked, *firsts]) if name not in archived]
+    """Return the models among `names` that are computed here, and the first stages that they need.
+
+    A first stage whose rankings come from an archive is not needed.
+    """
+    needed = [name for name in names if name in computed]
+    archived = set(names).difference(needed)
+    for first in first_stages(study, needed).values():
+        if first not in archived and first not in needed:
+            needed.append(first)
+    return needed

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import chain, product
+from typing import NamedTuple
 
 from pieline.archives.manifest import Archive
 from pieline.core.conditions import Conditions, deviations
@@ -24,10 +26,11 @@ from pieline.studies.idiolink.training.settings import (
 def configured_runs(study: Idiolink) -> Iterator[Run]:
     """Yield all configured runs: zero-shot by index composition, then fine-tuned."""
     run_conditions = cache(lambda model: conditions(study, model))
-    texts = _needs_texts(study)
-    for index, model, modes, seed in _grid(study):
-        archive = _archive_of(study, index, model, modes, seed)
-        data = paths.dataset(index) if texts else paths.scoring_files(index)
+    needs_texts = _needs_texts(study)
+    for ranked in _grid(study):
+        index, model, modes, seed = ranked
+        archive = _archive_of(study, ranked)
+        data = paths.dataset(index) if needs_texts else paths.scoring_files(index)
         for query_mode in modes:
             where = {"index": index, "model": model, "query_mode": query_mode, "seed": str(seed)}
             predictions = paths.RUN.format(**where)
@@ -45,86 +48,93 @@ def configured_runs(study: Idiolink) -> Iterator[Run]:
             )
 
 
-def _grid(study: Idiolink) -> Iterator[tuple[str, str, list[str], int]]:
-    """Yield index, model, query modes and seed of all configured runs."""
+class _RankedModel(NamedTuple):
+    """A model with an index, which one job ranks in all query modes of the model."""
+
+    index_name: str
+    model: str
+    modes: list[str]
+    seed: int
+
+
+def _grid(study: Idiolink) -> Iterator[_RankedModel]:
+    """Yield all configured models by index composition, then the fine-tuned models by seed."""
     settings = study.settings
     for composition in dict.fromkeys(["full", *settings.compositions]):
         for model in settings.models:
             if composition == "full" or not study.prediction_files(model):
-                yield paths.index_of(composition), model, modes_of(study, model), 0
+                name = paths.index_of(composition)
+                yield _RankedModel(name, model, modes_of(study, model), seed=0)
     for model in tuned_models(study):
         for seed in settings.finetuning.seeds:
-            yield "test", model, modes_of(study, model), seed
+            yield _RankedModel("test", model, modes_of(study, model), seed)
 
 
-def _archive_of(
-    study: Idiolink, index: str, model: str, modes: Sequence[str], seed: int
-) -> Archive | None:
-    """Return the archive with the rankings of a model in all configured query modes, if any.
+def _archive_of(study: Idiolink, ranked: _RankedModel) -> Archive | None:
+    """Return the archive with the rankings of a model in all its query modes; None without one.
 
-    A job ranks in all query modes, so that it must not make those that an archive lacks.
+    An archive with only some of them is not used, because a job ranks in all query modes.
     """
-    where = {"index": index, "model": model, "seed": seed}
-    metrics = [paths.METRICS.format(query_mode=mode, **where) for mode in modes]
-    tuned = {files.tuning(study, model, index, mode) for mode in modes} - {None}
+    index, model, modes, seed = ranked
+    metrics = [
+        paths.METRICS.format(index=index, model=model, query_mode=mode, seed=seed) for mode in modes
+    ]
     archive = study.project.archive_with(*metrics)
-    if archive and tuned.issubset(name for path in metrics for name in archive.runs[path].made):
-        return archive
-    return None
+    if archive is None:
+        return None
+    made = chain.from_iterable(archive.runs[path].made for path in metrics)
+    tuned = {files.tuning(study, model, index, mode) for mode in modes} - {None}
+    return archive if tuned.issubset(made) else None
 
 
 def _needs_texts(study: Idiolink) -> bool:
-    """Return whether this configuration has texts, and not only the files for scoring.
+    """Return whether this configuration needs the texts, and not only the files for scoring.
 
-    A run whose rankings all come from archives does not download the texts.
+    A configuration whose rankings all come from archives does not download the texts.
     """
     project = study.project
     if project.data != "released" or project.mirror or study.settings.dataset == "constructed":
         return True
-    grid = [each for each in _grid(study) if each[1] not in study.settings.leave_out]
-    return not grid or not all(
-        _archive_of(study, *each) and files.archive_of_dataset(study, each[0]) for each in grid
-    )
+    grid = [ranked for ranked in _grid(study) if ranked.model not in study.settings.leave_out]
+    for ranked in grid:
+        if not _archive_of(study, ranked):
+            return True
+        if not files.archive_of_dataset(study, ranked.index_name):
+            return True
+    return not grid
 
 
 def tuned_models(study: Idiolink) -> list[str]:
     """Return the names of the fine-tuned models."""
     tuning = study.settings.finetuning
-    return [
-        str(paths.Training(model, mode, loss))
-        for model in tuning.models
-        for mode in tuning.train_modes
-        for loss in tuning.losses
-    ]
+    trainings = product(tuning.models, tuning.train_modes, tuning.losses)
+    return [str(paths.Training(model, mode, loss)) for model, mode, loss in trainings]
 
 
 def modes_of(study: Idiolink, model: str) -> list[str]:
     """Return the query modes in which a model is evaluated.
 
-    Fine-tuned models have the modes of Table 5, and external models those of their files. BM25
-    skips the instruction modes. Rerankers, which score pairs of texts, and API embedders, which
-    return one vector per text, skip the span modes.
+    Fine-tuned models are evaluated in the modes of Table 5, and external models in those of their
+    files. BM25 skips the instruction modes. Rerankers, which score pairs of texts, and API
+    embedders, which return one vector per text, skip the span modes.
     """
     if training := paths.training_of(model):
         return evaluated_modes(training.train_mode)
     if external_runs := study.prediction_files(model):
         settings = {one.setting for one in external_runs}
         return [mode for mode in study.settings.query_modes if mode in settings]
-    instructed = not isinstance(study.project.entry(model), Bm25Entry)
     skipped = inputs.skipped_modes(study, model)
-    return [
-        mode
-        for mode in study.settings.query_modes
-        if instructed or not mode.startswith("instruction")
-        if mode not in skipped
-    ]
+    modes: list[str] = [mode for mode in study.settings.query_modes if mode not in skipped]
+    if isinstance(study.project.entry(model), Bm25Entry):
+        return [mode for mode in modes if not mode.startswith("instruction")]
+    return modes
 
 
 def lacks(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
     """Return why runs cannot be made, by metric file.
 
-    The user left out their model, or the API of their embedder, or of the embedder whose ranking
-    they reorder, is unavailable and its vectors are not recorded.
+    Either the user left out the model, or the vectors of an API embedder are not recorded and its
+    API is unavailable. In the second case, a reranker of this embedder's ranking cannot run, either.
     """
     project, settings = study.project, study.settings
     computed = {run.model for run in runs if not run.archive}
@@ -172,16 +182,14 @@ def conditions(study: Idiolink, model: str, *also: str) -> Conditions:
 
 
 def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
-    """Return the conditions of a model's runs, excluding the conditions of the data."""
+    """Return the conditions of a model's runs, without those of the data."""
     settings = study.settings
     conditions = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
     base, training = paths.base_of(model), paths.training_of(model)
     if study.prediction_files(base):
         return study.external_conditions(**conditions)
-    reasons = [
-        *study.project.changed_entry(base),
-        *deviations(settings, ignored={"bm25", "construction", "finetuning"}),
-    ]
+    reasons = list(study.project.changed_entry(base))
+    reasons += deviations(settings, ignored={"bm25", "construction", "finetuning"})
     entry = models.entry(study, model)
     if isinstance(entry, EmbedderEntry):
         entry = models.embedder(study, model)
@@ -192,9 +200,10 @@ def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
         conditions |= points.model_dump()
         reasons += deviations(points)
     if training:
-        trained = models.training(study, *training, seed="0")
-        conditions |= trained.model_dump(exclude={"seed"}) | {"tuples": files.tuples_source(study)}
-        reasons += _training_deviations(base, trained)
+        training_settings = models.training(study, *training, seed="0")
+        conditions |= training_settings.model_dump(exclude={"seed"})
+        conditions |= {"tuples": files.tuples_source(study)}
+        reasons += _training_deviations(base, training_settings)
     weights = json.loads(entry.execution_spec())
     if isinstance(entry, RerankerEntry):
         first = _conditions(study, entry.first_stage)
@@ -214,27 +223,25 @@ def data_conditions(study: Idiolink, origin: str) -> Conditions:
         role: json.loads(study.project.language_model(name).execution_spec())
         for role, name in models.roles(study).items()
     }
-    filtering = "PIEs filtered as in the released code, unlike the paper's text"
-    as_released = construction.semantics == "released"
+    reasons = deviations(construction)
+    if construction.semantics == "released":
+        reasons = ("PIEs filtered as in the released code, unlike the paper's text", *reasons)
     return study.mark_own_data(
         Conditions(
             settings=construction.model_dump(mode="json", exclude=of_this_computer),
             weights=roles,
-            deviations=(
-                *([filtering] if as_released else []),
-                *deviations(construction),
-            ),
+            deviations=reasons,
         )
     )
 
 
 def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
     """Return the deviations of a training run's hyperparameters from Table 3."""
-    reasons = deviations(training, ignored={"batch_size"})
+    reasons = list(deviations(training, ignored={"batch_size"}))
     batch_size = BATCH_SIZES.get(model, TABLE_3.batch_size)
     if training.batch_size != batch_size:
-        return [*reasons, f"batch size {training.batch_size}, the paper {batch_size}"]
-    return list(reasons)
+        reasons.append(f"batch size {training.batch_size}, the paper {batch_size}")
+    return reasons
 
 
 def tested_runs(study: Idiolink, model: str, seed: str) -> list[str]:

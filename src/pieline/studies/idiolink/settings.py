@@ -106,11 +106,12 @@ class FineTuning(Settings):
     )
 
     def hyperparameters(self, model: str = "") -> Hyperparameters:
-        """Return the hyperparameters of a model; without one, those of all but `BATCH_SIZES`."""
-        given = self.model_dump(include=set(Hyperparameters.model_fields))
-        given["batch_size"] = min(self.batch_size, BATCH_SIZES.get(model, self.batch_size))
-        released = {"drop_last": True, "min_delta": 0.0} if self.form == "released" else {}
-        return Hyperparameters(**given, **released)
+        """Return the hyperparameters of a model; "" stands for all models not in `BATCH_SIZES`."""
+        fields = self.model_dump(include=set(Hyperparameters.model_fields))
+        fields["batch_size"] = min(self.batch_size, BATCH_SIZES.get(model, self.batch_size))
+        if self.form == "released":
+            fields |= {"drop_last": True, "min_delta": 0.0}
+        return Hyperparameters(**fields)
 
 
 class Construction(FilterOptions):

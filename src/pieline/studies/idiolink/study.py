@@ -75,5 +75,5 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     def items(self) -> Items:
         """Return the specification of the item rows, one per query and run."""
         made = self.plan.made()
-        names = [*inputs.ranked(self), *inputs.tuned_bases(self)]
+        names = inputs.ranked(self) + inputs.tuned_bases(self)
         return self.items_of(made, names, (query_scores_file(run.metrics) for run in made))

@@ -1,6 +1,7 @@
 """Tasks for language models in the IdioLink study: what each asks, and its runs."""
 
 from functools import partial
+from itertools import product
 
 from pieline.studies.idiolink import inputs, models, paths
 from pieline.studies.idiolink.models import Idiolink
@@ -15,8 +16,8 @@ TEXT_MODES = ("sentence", "instruction_sentence")
 
 def writing(study: Idiolink, collection: str) -> Writing:
     """Return the task that generates the texts of a collection."""
-    chosen = study.settings.construction
-    model = chosen.index_writer if collection == "documents" else chosen.query_writer
+    settings = study.settings.construction
+    model = settings.index_writer if collection == "documents" else settings.query_writer
     return Writing(
         model=model,
         spec=study.project.language_model(model).execution_spec(),
@@ -27,22 +28,22 @@ def writing(study: Idiolink, collection: str) -> Writing:
         },
         recordings=_recordings(study, model, f"write_{collection}"),
         collection="documents" if collection == "documents" else "queries",
-        attempts=chosen.attempts,
+        attempts=settings.attempts,
     )
 
 
 def validation(study: Idiolink, collection: str) -> Validation:
     """Return the task that validates the texts of a collection."""
-    chosen = study.settings.construction
+    model = study.settings.construction.validator
     return Validation(
-        model=chosen.validator,
-        spec=study.project.language_model(chosen.validator).execution_spec(),
+        model=model,
+        spec=study.project.language_model(model).execution_spec(),
         inputs={
             "texts": paths.TEXTS.format(collection=collection),
             "prompt": prompt(study, "validate"),
         },
         outputs={"verdicts": paths.VERDICTS.format(collection=collection)},
-        recordings=_recordings(study, chosen.validator, f"validate_{collection}"),
+        recordings=_recordings(study, model, f"validate_{collection}"),
     )
 
 
@@ -77,11 +78,9 @@ def vector_recordings(study: Idiolink, model: str, texts: str) -> str:
 
 def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
     """Return the specifications of the generation, validation and API embedding tasks."""
-    collections = (
-        [{"collection": name} for name in models.COLLECTIONS] if models.constructs(study) else []
-    )
-    apis = models.api_embedders(study)
-    computed = {run.model for run in study.plan if not run.archive}
+    collections = []
+    if models.constructs(study):
+        collections = [{"collection": name} for name in models.COLLECTIONS]
     return [
         LLMTaskSpec("idiolink_generate", Writing, partial(writing, study), collections),
         LLMTaskSpec(
@@ -95,12 +94,19 @@ def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
             "idiolink_embed",
             Embedding,
             partial(embedding, study),
-            [
-                {"split": "test", "model": model, "texts": texts, "seed": "0"}
-                for model in models.embedding_models(study, computed, inputs.ranked(study))
-                if model in apis
-                for texts in ("documents", *TEXT_MODES)
-                if texts == "documents" or texts in study.settings.query_modes
-            ],
+            _embedded_texts(study),
         ),
+    ]
+
+
+def _embedded_texts(study: Idiolink) -> list[dict[str, str]]:
+    """Return the wildcards of all texts to embed by an API: documents, and queries by mode."""
+    computed = {run.model for run in study.plan if not run.archive}
+    embedders = models.embedding_models(study, computed, inputs.ranked(study))
+    apis = [model for model in embedders if model in models.api_embedders(study)]
+    texts = ["documents"]
+    texts += [mode for mode in TEXT_MODES if mode in study.settings.query_modes]
+    return [
+        {"split": "test", "model": model, "texts": each, "seed": "0"}
+        for model, each in product(apis, texts)
     ]

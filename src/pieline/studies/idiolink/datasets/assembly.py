@@ -1,9 +1,10 @@
 """Final steps of the construction: checking the review, statistics, and saving the texts."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from operator import attrgetter
 from pathlib import Path
 
@@ -65,26 +66,24 @@ def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -
     people = [not judged_invalid[name] for name in names]
     model = [not flagged[name] for name in names]
     cells = Counter(zip(people, model, strict=True))
-
-    def f1(valid: bool) -> float:
-        return float(f1_score(people, model, pos_label=valid, zero_division=0.0))
-
+    valid_f1 = float(f1_score(people, model, pos_label=True, zero_division=0.0))
+    invalid_f1 = float(f1_score(people, model, pos_label=False, zero_division=0.0))
     return Agreement(
         texts=len(names),
         invalid=people.count(False),
         valid_judged_invalid=cells[True, False],
         invalid_judged_valid=cells[False, True],
         accuracy=float(accuracy_score(people, model)),
-        macro_f1=(f1(True) + f1(False)) / 2,
-        valid_f1=f1(True),
-        invalid_f1=f1(False),
+        macro_f1=(valid_f1 + invalid_f1) / 2,
+        valid_f1=valid_f1,
+        invalid_f1=invalid_f1,
         missed=cells[False, True] / len(names),
     )
 
 
 @dataclass(frozen=True)
 class ReviewedTexts:
-    """Generated texts before correction, with their verdicts, their corrections and the splits."""
+    """Generated texts before correction, with verdicts and corrections of texts, and the splits."""
 
     texts: Sequence[GeneratedText]
     verdicts: Sequence[TextVerdict]
@@ -206,24 +205,19 @@ def construction_metrics(
     """Count the outcomes of validation and review."""
     texts, corrections = reviewed.texts, reviewed.corrections
     verdict_by_id = {verdict.id: verdict for verdict in reviewed.verdicts}
+    flagged = {name: verdict.flagged for name, verdict in verdict_by_id.items()}
     gold = {text.id for text in texts if text.pie in reviewed.splits.gold}
     silver = [text.id for text in texts if text.id not in gold]
-    flagged = {name: verdict_by_id[name].flagged for name in verdict_by_id}
-    awaiting = sum(flagged[name] and name not in corrections for name in silver)
-    flagged_silver = [name for name in silver if flagged[name]]
-    confirmed = sum(
-        name in corrections and corrections[name].judged_invalid for name in flagged_silver
-    )
-    complete = bool(flagged_silver) and not awaiting
-    index = {name for name in gold if parse_id(name).collection == "documents"}
+    gold_documents = {name for name in gold if parse_id(name).collection == "documents"}
+    votes = chain.from_iterable(verdict.votes for verdict in verdict_by_id.values())
     return ConstructionMetrics(
         sample=sample,
         texts=len(texts),
         labels=dict(Counter(verdict.label for verdict in verdict_by_id.values())),
-        votes=dict(Counter(vote for verdict in verdict_by_id.values() for vote in verdict.votes)),
+        votes=dict(Counter(votes)),
         agreement=agreement(
-            {name: flagged[name] for name in index},
-            {name: corrections[name].judged_invalid for name in index & corrections.keys()},
+            {name: flagged[name] for name in gold_documents},
+            {name: corrections[name].judged_invalid for name in gold_documents & set(corrections)},
         ),
         gold_corrections=count_corrections(
             item for name, item in corrections.items() if name in gold
@@ -231,19 +225,31 @@ def construction_metrics(
         silver_corrections=count_corrections(
             item for name, item in corrections.items() if name not in gold
         ),
-        silver=SilverReview(
-            texts=len(silver),
-            flagged=len(flagged_silver),
-            flagged_share=len(flagged_silver) / len(silver) if silver else None,
-            reviewed=len(flagged_silver) - awaiting,
-            awaiting=awaiting,
-            confirmed=confirmed,
-            confirmed_share=confirmed / len(flagged_silver) if complete else None,
-        ),
+        silver=_silver_review(silver, flagged, corrections),
         gold_texts=len(corrections),
         generation={report.collection: report for report in reports},
         validator=validator,
         **evidence.of_record,
+    )
+
+
+def _silver_review(
+    silver: Sequence[str], flagged: Mapping[str, bool], corrections: Mapping[str, Correction]
+) -> SilverReview:
+    """Count the outcomes of validation and review for the texts with the ids `silver`."""
+    flagged_silver = [name for name in silver if flagged[name]]
+    reviewed = [corrections[name] for name in flagged_silver if name in corrections]
+    awaiting = len(flagged_silver) - len(reviewed)
+    confirmed = sum(correction.judged_invalid for correction in reviewed)
+    is_complete = bool(flagged_silver) and not awaiting
+    return SilverReview(
+        texts=len(silver),
+        flagged=len(flagged_silver),
+        flagged_share=len(flagged_silver) / len(silver) if silver else None,
+        reviewed=len(reviewed),
+        awaiting=awaiting,
+        confirmed=confirmed,
+        confirmed_share=confirmed / len(flagged_silver) if is_complete else None,
     )
 
 
@@ -270,19 +276,22 @@ def save_released_format(texts: Iterable[PieText], splits: Splits, folder: str |
     Raises:
         UserError: A PIE is in no split, or an id is not in the released format.
     """
-    rows: dict[tuple[str, Collection], list[PieText]] = {
-        (split, collection): [] for split in SPLITS for collection in FILE_NAMES
-    }
+    rows: dict[tuple[str, Collection], list[dict[str, object]]] = defaultdict(list)
     for text in sorted(texts, key=lambda text: text.id):
-        rows[splits.split_of(text.pie), parse_id(text.id).collection].append(text)
-    for (split, collection), members in rows.items():
-        released = [_released(text) for text in members]
-        content = json.dumps(released, ensure_ascii=False, indent=2)
-        write_text(Path(folder) / split / FILE_NAMES[collection], content + "\n")
+        rows[splits.split_of(text.pie), parse_id(text.id).collection].append(_released(text))
+    for split, collection in product(SPLITS, FILE_NAMES):
+        content = json.dumps(rows[split, collection], ensure_ascii=False, indent=2)
+        write_text(Path(folder, split, FILE_NAMES[collection]), content + "\n")
 
 
 def _released(text: PieText) -> dict[str, object]:
     """Return a record with the keys of the released format, in their original order."""
-    fields = text.model_dump()
-    names = ("id", "sentence", "idiom", "span", "subject", "usage", "is_gold")
-    return {name: fields["pie" if name == "idiom" else name] for name in names}
+    return {
+        "id": text.id,
+        "sentence": text.sentence,
+        "idiom": text.pie,
+        "span": text.span,
+        "subject": text.subject,
+        "usage": text.usage,
+        "is_gold": text.is_gold,
+    }

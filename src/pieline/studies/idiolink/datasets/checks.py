@@ -5,6 +5,7 @@ The checks apply to generated and released data, list their findings, and never 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 
 from rapidfuzz import fuzz
 
@@ -46,21 +47,20 @@ def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
 
 
 def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    counts = Counter((text.collection, text.pie, text.subject, text.usage) for text in texts)
-    pies = sorted({text.pie for text in texts})
-    domains = sorted({text.subject for text in texts})
-    expected = {
-        (collection, pie, domain, usage): number
-        for collection, usages in TEXTS_PER_PAIR.items()
-        for usage, number in usages.items()
-        for pie in pies
-        for domain in domains
-    }
-    for place in sorted(expected.keys() | counts.keys()):
-        if counts[place] != expected.get(place, 0):
-            collection, pie, domain, usage = place
-            where = f"{pie!r}, {domain}: {counts[place]} {usage} {collection}"
-            yield CheckFinding(texts=[], detail=f"{where} instead of {expected.get(place, 0)}")
+    counts = Counter[tuple[str, str, str, str]]()
+    for text in texts:
+        counts[text.collection, text.pie, text.subject, text.usage] += 1
+    pies = {text.pie for text in texts}
+    domains = {text.subject for text in texts}
+    expected = Counter[tuple[str, str, str, str]]()
+    for collection, usages in TEXTS_PER_PAIR.items():
+        for usage, pie, domain in product(usages, pies, domains):
+            expected[collection, pie, domain, usage] = usages[usage]
+    for key in sorted(expected.keys() | counts.keys()):
+        if counts[key] != expected[key]:
+            of, pie, domain, usage = key
+            where = f"{pie!r}, {domain}: {counts[key]} {usage} {of}"
+            yield CheckFinding(texts=[], detail=f"{where} instead of {expected[key]}")
 
 
 def _ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
@@ -77,8 +77,8 @@ def _ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
             yield CheckFinding(texts=[text.id], detail=f"the text is {', '.join(actual)}")
     for number, pies in sorted(pies_of.items()):
         if len(pies) > 1:
-            listed = ", ".join(sorted(pies))
-            yield CheckFinding(texts=[], detail=f"number {number:03d} is used for {listed}")
+            names = ", ".join(sorted(pies))
+            yield CheckFinding(texts=[], detail=f"number {number:03d} is used for {names}")
     for name, count in sorted(Counter(text.id for text in texts).items()):
         if count > 1:
             yield CheckFinding(texts=[name], detail=f"occurs {count} times")
@@ -111,10 +111,10 @@ def _span_is_not_pie(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 def _pie_repeated(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
-        if text.usage in ("literal", "idiomatic"):
-            again = sum(occurrences(part, text.pie) for part in text.outside_span)
-            if again:
-                yield CheckFinding(texts=[text.id], detail=f"{text.pie!r} outside its span")
+        if text.usage not in ("literal", "idiomatic"):
+            continue
+        if any(occurrences(part, text.pie) for part in text.outside_span):
+            yield CheckFinding(texts=[text.id], detail=f"{text.pie!r} outside its span")
 
 
 def _pie_present(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
@@ -129,7 +129,7 @@ def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in documents:
         if text.usage != "simplification":
             continue
-        original = originals.get(text.id.replace("_sim_", "_idiom_"))
+        original = originals.get(_original_id(text))
         if original is None:
             yield CheckFinding(texts=[text.id], detail="no idiomatic document with the same number")
             continue
@@ -181,13 +181,23 @@ def _across_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     """Find pairs of similar but not equal texts, except simplifications and their originals."""
     for one, other, similarity in near_duplicates([text.sentence for text in texts]):
-        pair = texts[one], texts[other]
-        if {text.usage for text in pair} == {"idiomatic", "simplification"} and len(
-            {text.id.replace("_sim_", "_idiom_") for text in pair}
-        ) == 1:
-            continue
-        detail = f"{similarity:.0f}% similar"
-        yield CheckFinding(texts=[text.id for text in pair], detail=detail)
+        first, second = texts[one], texts[other]
+        if not _is_simplification(first, second) and not _is_simplification(second, first):
+            detail = f"{similarity:.0f}% similar"
+            yield CheckFinding(texts=[first.id, second.id], detail=detail)
+
+
+def _is_simplification(text: LooseText, original: LooseText) -> bool:
+    """Return whether a text simplifies another: their ids differ only in the usage."""
+    usages = (text.usage, original.usage)
+    return usages == ("simplification", "idiomatic") and _original_id(original) == _original_id(
+        text
+    )
+
+
+def _original_id(text: LooseText) -> str:
+    """Return the id of the idiomatic text that a simplification rewords, or an unchanged id."""
+    return text.id.replace("_sim_", "_idiom_")
 
 
 SLOTS = frozenset({"someone", "someones", "somebody", "somebodys", "something", "ones", "oneself"})
@@ -221,12 +231,12 @@ def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) ->
         lengths = range(1, 2)
     else:
         return None
-    ends = (
-        _end_of_match(words, pie_words[1:], start + length)
-        for length in lengths
-        if start + length <= len(words)
-    )
-    return next((end for end in ends if end is not None), None)
+    for length in lengths:
+        if start + length <= len(words):
+            end = _end_of_match(words, pie_words[1:], start + length)
+            if end is not None:
+                return end
+    return None
 
 
 def names_pie(span: str, pie: str) -> bool:
@@ -236,15 +246,20 @@ def names_pie(span: str, pie: str) -> bool:
     """
     if matches_pie(span, pie, language=_LANGUAGE):
         return True
-    words = normalize(span).split()
-    light = get_language(_LANGUAGE).light_words
-    fixed = [word for word in normalize(pie).split() if word not in light]
-    place = 0
-    for pie_word in fixed:
-        while place < len(words) and not same_word(words[place], pie_word, _LANGUAGE):
-            place += 1
-        place += 1
-    return bool(fixed) and place <= len(words)
+    light_words = get_language(_LANGUAGE).light_words
+    needed = [word for word in normalize(pie).split() if word not in light_words]
+    if not needed:
+        return False
+    remaining = normalize(span).split()
+    for pie_word in needed:
+        places = [
+            place for place, word in enumerate(remaining) if same_word(word, pie_word, _LANGUAGE)
+        ]
+        if not places:
+            return False
+        # The next word of the PIE must follow this one.
+        remaining = remaining[places[0] + 1 :]
+    return True
 
 
 Check = Callable[[Sequence[LooseText]], Iterator[CheckFinding]]

@@ -59,12 +59,9 @@ _IDIOMATIC: tuple[Usage, ...] = ("idiomatic", "simplification", "sense")
 
 def _per_pie(checks: DatasetChecks, usages: Collection[str]) -> float:
     """Return the mean number of documents with these usages per PIE."""
-    documents = sum(
-        number
-        for of_domain in checks.domain_usage["documents"].values()
-        for usage, number in of_domain.items()
-        if usage in usages
-    )
+    documents = 0
+    for by_usage in checks.domain_usage["documents"].values():
+        documents += sum(by_usage.get(usage, 0) for usage in usages)
     return documents / checks.counts["total"].pies
 
 
@@ -180,12 +177,10 @@ def table_1(texts: Iterable[LooseText], gold: set[str]) -> dict[str, SplitCounts
     """Count the PIEs, queries and documents in each row of Table 1."""
     rows: Mapping[str, list[LooseText]] = {row: [] for row in ROWS}
     for text in texts:
+        rows["total"].append(text)
+        rows["validation" if text.split == "val" else text.split].append(text)
         if text.split == "test":
-            names = ["test", "test_gold" if text.pie in gold else "test_silver"]
-        else:
-            names = ["validation" if text.split == "val" else text.split]
-        for name in (*names, "total"):
-            rows[name].append(text)
+            rows["test_gold" if text.pie in gold else "test_silver"].append(text)
     return {
         row: SplitCounts(
             pies=len({text.pie for text in members}),

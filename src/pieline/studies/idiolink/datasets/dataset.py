@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -19,20 +18,17 @@ RELEVANT_USAGES: dict[str, frozenset[str]] = {
 """Usages of the relevant documents, by usage of the query (section 3.1)."""
 
 Qrels = dict[str, dict[str, int]]
-"""Relevance by query id and document id; queries may share a dictionary, so none may be changed."""
+"""Relevance by query id and document id; do not change the inner ones, which queries share."""
 
 
 def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Qrels:
     """Return each query's documents with the same PIE and meaning (section 3.1)."""
-    by_pie = defaultdict(list)
+    relevant: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for text in documents:
-        by_pie[text.pie].append(text)
-
-    @cache
-    def relevant(pie: str, usage: str) -> dict[str, int]:
-        return {text.id: 1 for text in by_pie[pie] if text.usage in RELEVANT_USAGES[usage]}
-
-    return {query.id: relevant(query.pie, query.usage) for query in queries}
+        for usage, usages in RELEVANT_USAGES.items():
+            if text.usage in usages:
+                relevant[text.pie, usage][text.id] = 1
+    return {query.id: relevant[query.pie, query.usage] for query in queries}
 
 
 def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Qrels:
@@ -133,17 +129,17 @@ class IdiolinkDataset(Meanings):
         write_json(manifest, described.model_dump())
 
     def _judged(self) -> list[JudgedMeaning]:
+        """Return the documents, then the queries, without their texts."""
         fields = set(Meaning.model_fields)
-        return [
-            *(
-                JudgedMeaning(text="document", **document.model_dump(include=fields))
-                for document in self.documents
-            ),
-            *(
-                JudgedMeaning(text="query", **query.model_dump(include=fields))
-                for query in self.queries
-            ),
+        documents = [
+            JudgedMeaning(text="document", **document.model_dump(include=fields))
+            for document in self.documents
         ]
+        queries = [
+            JudgedMeaning(text="query", **query.model_dump(include=fields))
+            for query in self.queries
+        ]
+        return documents + queries
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -16,8 +16,8 @@ from pieline.studies.idiolink.raw import read_rows, read_texts
 from pieline.studies.idiolink.records import Collection, Document, PieText, Query, parse_id
 
 _MAX_SHARE_WITHOUT_PIE = 0.05
-"""The data are rejected if at least this share of literal and idiomatic spans contain no word of
-their PIE.
+"""The data is rejected if at least this share of literal and idiomatic spans contains no word of
+the PIE.
 """
 MOST_WHOLE = 0.05
 """Maximum share of spans that cover three quarters of their sentence."""
@@ -33,10 +33,10 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
     """Read `indexes.json` and `queries.json` of one split.
 
     Raises:
-        UserError: A file is invalid (see `read_texts`), a text is repeated or is both a document
-            and a query, a usage, PIE or subject contradicts the ids, too many spans or usages are
-            implausible, too many texts are damaged or not in English, a PIE or subject has two
-            spellings, or a query has no relevant document.
+        UserError: A file is invalid (see `read_texts`); a text is repeated, or is both a document
+            and a query; a usage, PIE or subject contradicts the ids; too many spans or usages are
+            implausible; too many texts are damaged or not in English; a PIE or subject has two
+            spellings; or a query has no relevant document.
     """
     index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
     names = {text_key(query.sentence): query.id for query in query_texts}
@@ -47,24 +47,12 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
                 where=f"{documents}: {document.id}",
                 hint="remove it from one of the files",
             )
-    spellings: dict[str, str] = {}
-    places: list[tuple[str | Path, PieText]] = [
-        *((documents, text) for text in index),
-        *((queries, text) for text in query_texts),
-    ]
-    for path, text in places:
-        for field, value in (("idiom", text.pie), ("subject", text.subject)):
-            spelling = spellings.setdefault(f"{field} {normalize(value).replace(' ', '')}", value)
-            if value != spelling:
-                ours, other = quote_both(value, spelling)
-                raise UserError(
-                    f"{field} {ours} is spelled {other} in another record",
-                    where=f"{path}: {text.id}",
-                    hint="use the same spelling in all records",
-                )
+    texts: list[tuple[str | Path, PieText]] = [(documents, text) for text in index]
+    texts += [(queries, text) for text in query_texts]
+    _check_spelling(texts)
     _check_texts(index, documents)
     _check_texts(query_texts, queries)
-    _check_ids(places)
+    _check_ids(texts)
     relevant = meaning_qrels(query_texts, index)
     if without := [query for query in query_texts if not relevant[query.id]]:
         raise UserError(
@@ -73,9 +61,25 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             where=f"{queries}: {without[0].id}",
             hint=f"use queries and {documents} from the same split",
         )
-    texts = [(text.id, text.sentence, (text.pie, text.usage)) for _, text in places]
-    warn_of_near_duplicates(texts, documents)
+    described = [(text.id, text.sentence, (text.pie, text.usage)) for _, text in texts]
+    warn_of_near_duplicates(described, documents)
     return index, query_texts
+
+
+def _check_spelling(texts: Iterable[tuple[str | Path, PieText]]) -> None:
+    """Raise a `UserError` if a PIE or subject has two spellings; `texts` have their paths."""
+    spellings: dict[tuple[str, str], str] = {}
+    for path, text in texts:
+        for field, value in (("idiom", text.pie), ("subject", text.subject)):
+            letters = normalize(value).replace(" ", "")
+            spelling = spellings.setdefault((field, letters), value)
+            if value != spelling:
+                ours, other = quote_both(value, spelling)
+                raise UserError(
+                    f"{field} {ours} is spelled {other} in another record",
+                    where=f"{path}: {text.id}",
+                    hint="use the same spelling in all records",
+                )
 
 
 def _check_ids(places: Iterable[tuple[str | Path, PieText]]) -> None:
@@ -104,12 +108,20 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
     """Check one file for repeated texts and for usages and spans that contradict other columns.
 
     Raises:
-        UserError: A text is repeated, a usage contradicts the id, or too many spans or usages are
-            implausible, or texts damaged or not in English.
+        UserError: A text is repeated; a usage contradicts the id; too many spans or usages are
+            implausible; or too many texts are damaged or not in English.
     """
-    places = {text.id: f"{path}: {text.id}" for text in texts}
-    sentences = [(places[text.id], text.sentence) for text in texts]
+    sentences = [(f"{path}: {text.id}", text.sentence) for text in texts]
     check_texts(sentences, repeated=False)
+    _check_repetitions_and_usages(texts, path)
+    _check_idioms(texts, path)
+    _check_spans(texts, path)
+    _check_copies(texts, path)
+    check_language(sentences)
+
+
+def _check_repetitions_and_usages(texts: Sequence[Document | Query], path: str | Path) -> None:
+    """Raise a `UserError` if a text is repeated, or its usage contradicts its id."""
     ids: dict[tuple[str, str], str] = {}
     for text in texts:
         first = ids.setdefault((text_key(text.sentence), text.pie), text.id)
@@ -122,6 +134,10 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
                 where=f"{path}: {text.id}",
                 hint="correct the usage, or use ids in another format",
             )
+
+
+def _check_idioms(texts: Sequence[Document | Query], path: str | Path) -> None:
+    """Raise a `UserError` if too many literal and idiomatic spans have no word of their PIE."""
     marked = [text for text in texts if text.usage in ("literal", "idiomatic")]
     mismatches = [text for text in marked if not _starts(text.span) & _starts(text.pie)]
     if mismatches and len(mismatches) >= _MAX_SHARE_WITHOUT_PIE * len(marked):
@@ -131,41 +147,70 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
             where=f"{path}: {mismatches[0].id}",
             hint="check that the column idiom belongs to these texts",
         )
-    whole = [text for text in texts if covers(text.span, text.sentence)]
-    others = [text for text in texts if text.usage in ("simplification", "sense")]
-    with_pie = [text for text in others if _starts(text.pie) <= _starts(text.span)]
+
+
+_USAGE_HINT = "check that the column usage belongs to these texts"
+
+
+def _check_spans(texts: Sequence[Document | Query], path: str | Path) -> None:
+    """Raise a `UserError` if too many spans are whole sentences, or the PIE despite their usage."""
+    refuse_above(
+        MOST_WHOLE,
+        _places([text for text in texts if covers(text.span, text.sentence)], path),
+        len(texts),
+        "spans are whole sentences",
+        fewest=_FEWEST,
+        hint="mark only the words with the meaning",
+    )
+    reworded = [text for text in texts if text.usage in ("simplification", "sense")]
+    with_pie = [text for text in reworded if _starts(text.pie) <= _starts(text.span)]
+    refuse_above(
+        MOST_WITH_PIE,
+        _places(with_pie, path),
+        len(reworded),
+        "simplification and sense spans are the idiom",
+        fewest=_FEWEST,
+        hint=_USAGE_HINT,
+    )
+
+
+def _check_copies(texts: Sequence[Document | Query], path: str | Path) -> None:
+    """Raise a `UserError` if too many texts are copies of texts with another meaning."""
     idiomatic = {_context(text) for text in texts if text.usage == "idiomatic"}
-    contexts = {_context(text) for text in texts if text.usage == "literal"} - idiomatic
-    copies = [text for text in others if _context(text) in contexts]
+    only_literal = {_context(text) for text in texts if text.usage == "literal"} - idiomatic
+    reworded = [text for text in texts if text.usage in ("simplification", "sense")]
+    refuse_above(
+        MOST_LITERAL,
+        _places([text for text in reworded if _context(text) in only_literal], path),
+        len(reworded),
+        "simplification and sense texts are copies of literal texts",
+        fewest=_FEWEST,
+        hint=_USAGE_HINT,
+    )
     senses = [text for text in texts if text.usage == "sense"]
-    idiomatic_copies = [text for text in senses if _context(text) in idiomatic]
-    copied = "simplification and sense texts are copies of literal texts"
-    hint = "check that the column usage belongs to these texts"
-    for most, found, among, problem in (
-        (MOST_WHOLE, whole, texts, "spans are whole sentences"),
-        (MOST_WITH_PIE, with_pie, others, "simplification and sense spans are the idiom"),
-        (MOST_LITERAL, copies, others, copied),
-        (MOST_LITERAL, idiomatic_copies, senses, "sense texts are copies of idiomatic texts"),
-    ):
-        refuse_above(
-            most,
-            [(places[text.id], repr(text.span)) for text in found],
-            len(among),
-            problem,
-            fewest=_FEWEST,
-            hint="mark only the words with the meaning" if found is whole else hint,
-        )
-    check_language(sentences)
+    refuse_above(
+        MOST_LITERAL,
+        _places([text for text in senses if _context(text) in idiomatic], path),
+        len(senses),
+        "sense texts are copies of idiomatic texts",
+        fewest=_FEWEST,
+        hint=_USAGE_HINT,
+    )
+
+
+def _places(texts: Iterable[PieText], path: str | Path) -> list[tuple[str | Path, str]]:
+    """Return the place and the span of each text, for an error message."""
+    return [(f"{path}: {text.id}", repr(text.span)) for text in texts]
 
 
 def _context(text: PieText) -> tuple[str, str, str]:
-    """Return the PIE and what surrounds the span, which a simplification keeps."""
+    """Return the PIE and the words around the span, which a simplification keeps."""
     before, _, after = text.sentence.partition(text.span)
     return text.pie, text_key(before), text_key(after)
 
 
 def _starts(text: str) -> set[str]:
-    """Return the first three letters of each word, without the results a, an and the."""
+    """Return the first three letters of each word except articles."""
     return {word[:3] for word in normalize(text).split()} - {"a", "an", "the"}
 
 
@@ -199,8 +244,10 @@ class LooseText(BaseModel):
     @property
     def outside_span(self) -> tuple[str, str]:
         """The text before and after the span; for a missing span, the whole sentence and ""."""
-        before, _, after = self.sentence.partition(self.span) if self.span else ("", "", "")
-        return (before, after) if self.span else (self.sentence, "")
+        if not self.span:
+            return self.sentence, ""
+        before, _, after = self.sentence.partition(self.span)
+        return before, after
 
 
 def read_loosely(

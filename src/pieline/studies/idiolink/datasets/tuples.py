@@ -118,15 +118,7 @@ def read_released_tuples(
             problem = f"text {text[:40]!r} is not in the split"
             raise UserError(problem, where=where, hint=other_file) from None
         opposite, others = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
-        as_expected = (
-            positive.pie == query.pie
-            and positive.usage in RELEVANT_USAGES[query.usage]
-            and all(text.pie == query.pie for text in opposite)
-            and not any(text.usage in RELEVANT_USAGES[query.usage] for text in opposite)
-            and all(text.pie != query.pie for text in others)
-            and len(others) == SOFT_NEGATIVES
-        )
-        if not as_expected:
+        if not _is_expected(query, positive, opposite, others):
             raise UserError(
                 "expected one positive, two hard and three soft negatives, in this order",
                 where=where,
@@ -141,3 +133,15 @@ def read_released_tuples(
             )
         )
     return result
+
+
+def _is_expected(
+    query: Query, positive: Document, opposite: Sequence[Document], others: Sequence[Document]
+) -> bool:
+    """Return whether the documents of a tuple have the right PIEs, meanings and number."""
+    same_meaning = RELEVANT_USAGES[query.usage]
+    if positive.pie != query.pie or positive.usage not in same_meaning:
+        return False
+    if any(text.pie != query.pie or text.usage in same_meaning for text in opposite):
+        return False
+    return len(others) == SOFT_NEGATIVES and all(text.pie != query.pie for text in others)

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from ir_measures import Rprec, nDCG
 from pydantic import BaseModel, ConfigDict
@@ -17,7 +18,7 @@ from pieline.core.conditions import Evidence, Measured, RunIdentity
 from pieline.core.measures import Measure, share
 from pieline.core.tables import write_csv
 from pieline.core.uncertainty import Interval, ratio_interval
-from pieline.studies.idiolink.datasets.dataset import Meanings, Qrels, meaning_qrels, subject_qrels
+from pieline.studies.idiolink.datasets.dataset import Meanings, meaning_qrels, subject_qrels
 from pieline.studies.idiolink.metrics.validation import Scores, calculate
 from pieline.studies.idiolink.predictions.rankings import in_order
 from pieline.studies.idiolink.records import Meaning, Tuning
@@ -181,17 +182,7 @@ def idiolink_metrics(
         for query, documents in meaning.items()
     }
     scores = score_queries(run, meaning, depth=cut)
-
-    def by(field: str) -> dict[str, RankingScores]:
-        members = defaultdict(list)
-        for query in queries:
-            members[getattr(query, field)].append(query.id)
-        return {group: mean_scores(scores, names) for group, names in sorted(members.items())}
-
-    def overall(qrels: Qrels) -> RankingScores:
-        return mean_scores(score_queries(run, qrels, depth=cut), qrels)
-
-    by_pie = by("pie")
+    by_pie = _means_by("pie", queries, scores)
     metrics = IdiolinkMetrics(
         split=dataset.split,
         composition=dataset.composition,
@@ -200,22 +191,31 @@ def idiolink_metrics(
         seed=identity.seed,
         dataset_is_released=dataset.released,
         overall=mean_scores(scores, scores),
-        by_usage=by("usage"),
-        by_subject=by("subject"),
+        by_usage=_means_by("usage", queries, scores),
+        by_subject=_means_by("subject", queries, scores),
         by_pie=by_pie,
-        same_meaning_and_subject=overall(both),
-        same_subject=overall(subject),
+        same_meaning_and_subject=mean_scores(score_queries(run, both, depth=cut), both),
+        same_subject=mean_scores(score_queries(run, subject, depth=cut), subject),
         depth=depth,
         tuning=tuning,
         intervals=_intervals(by_pie, resamples),
         resamples=resamples,
         **evidence.of_record,
     )
-    first = {name: first_relevant(in_order(run.get(name, {})), meaning[name]) for name in scores}
-    return metrics, {
-        name: query_scores | {"first_relevant": first[name]}
-        for name, query_scores in scores.items()
-    }
+    for name, query_scores in scores.items():
+        ranked = in_order(run.get(name, {}))
+        query_scores["first_relevant"] = first_relevant(ranked, meaning[name])
+    return metrics, scores
+
+
+def _means_by(
+    field: Literal["pie", "usage", "subject"], queries: Sequence[Meaning], scores: QueryScores
+) -> dict[str, RankingScores]:
+    """Return the mean scores of the queries with the same PIE, usage or subject."""
+    members = defaultdict(list)
+    for query in queries:
+        members[getattr(query, field)].append(query.id)
+    return {group: mean_scores(scores, names) for group, names in sorted(members.items())}
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
@@ -224,10 +224,12 @@ def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str,
     intervals = {}
     for metric in MEASURES:
         means = [getattr(scores, metric) for scores in by_pie.values()]
-        if None not in means:
-            sums = [mean * size for mean, size in zip(means, sizes, strict=True)]
-            intervals[metric] = ratio_interval(sums, sizes, resamples=resamples, seed=0)
-    return {metric: interval for metric, interval in intervals.items() if interval}
+        if None in means:
+            continue
+        sums = [mean * size for mean, size in zip(means, sizes, strict=True)]
+        if interval := ratio_interval(sums, sizes, resamples=resamples, seed=0):
+            intervals[metric] = interval
+    return intervals
 
 
 def save_query_scores(

@@ -104,12 +104,8 @@ def compare_modes(
             mode: np.array([query_scores[query][metric] for query in queries], dtype=float)
             for mode, query_scores in scores.items()
         }
-        sums = np.array(
-            [
-                np.bincount(members, weights=values[second] - values[first])
-                for first, second in pairs
-            ]
-        )
+        differences = [values[second] - values[first] for first, second in pairs]
+        sums = np.array([np.bincount(members, weights=each) for each in differences])
         result += _compare(
             metric, pairs, sums, sizes, permutations=permutations, resamples=resamples, seed=seed
         )
@@ -132,9 +128,10 @@ def compare_models(
         seed: Seed of patterns and resamples, which all pairs share.
     """
     pairs = list(combinations(scores, 2))
-    of_one = next(iter(scores.values()))
-    pies = sorted(of_one)
-    sizes = [of_one[pie].queries for pie in pies]
+    # All models have the same queries.
+    any_scores = next(iter(scores.values()))
+    pies = sorted(any_scores)
+    sizes = [any_scores[pie].queries for pie in pies]
     result = []
     for metric in METRICS:
         means = {

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -121,7 +121,7 @@ def read_candidates(path: str | Path) -> list[Candidate]:
             raise UserError("invalid or repeated candidate", where=where, hint=hint)
         fields = {"number": row["id"], "pie": pie, "valid": row["valid"] == "1"}
         candidates[pie] = validated(Candidate, fields, where=where, hint=hint)
-    return [*candidates.values()]
+    return list(candidates.values())
 
 
 def used_pies(documents: Iterable[str | Path]) -> set[str]:
@@ -135,51 +135,52 @@ def used_pies(documents: Iterable[str | Path]) -> set[str]:
 
 def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
     """Return the reasons for the manual exclusions that the released files imply, by PIE."""
-    reasons = {
-        True: "valid on the released list, but in no released split",
-        False: "marked invalid on the released list",
-    }
-    return {
-        candidate.pie: reasons[candidate.valid]
-        for candidate in candidates
-        if candidate.pie not in used
-    }
+    reasons = {}
+    for candidate in candidates:
+        if candidate.pie in used:
+            continue
+        if candidate.valid:
+            reasons[candidate.pie] = "valid on the released list, but in no released split"
+        else:
+            reasons[candidate.pie] = "marked invalid on the released list"
+    return reasons
 
 
 def mark_released(
     verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
 ) -> list[PieVerdict]:
     """Return the verdicts with each PIE's status on the released list in `released`."""
-    listed = {candidate.pie: candidate for candidate in candidates}
-
-    def status(pie: str) -> Literal["used", "valid", "invalid", "absent"]:
-        if pie in used:
-            return "used"
-        if pie not in listed:
-            return "absent"
-        return "valid" if listed[pie].valid else "invalid"
-
-    return [verdict.model_copy(update={"released": status(verdict.pie)}) for verdict in verdicts]
+    is_valid = {candidate.pie: candidate.valid for candidate in candidates}
+    marked = []
+    for verdict in verdicts:
+        if verdict.pie in used:
+            status = "used"
+        elif verdict.pie not in is_valid:
+            status = "absent"
+        else:
+            status = "valid" if is_valid[verdict.pie] else "invalid"
+        marked.append(verdict.model_copy(update={"released": status}))
+    return marked
 
 
 def compare_released(
     verdicts: Sequence[PieVerdict], candidates: Sequence[Candidate], used: Set[str]
 ) -> ReleasedComparison:
     """Compare our selection with the released list and the PIEs used in the released splits."""
-    listed = {candidate.pie: candidate.number for candidate in candidates}
+    released = {candidate.pie: candidate.number for candidate in candidates}
     ours = {verdict.pie: verdict.number for verdict in verdicts if verdict.number is not None}
     kept = {verdict.pie for verdict in verdicts if verdict.kept}
     valid = {candidate.pie for candidate in candidates if candidate.valid}
     return ReleasedComparison(
-        candidates=len(listed),
+        candidates=len(released),
         valid=len(valid),
         used=len(used),
         valid_but_unused=sorted(valid - used),
         only_ours=sorted(kept - used),
         only_released=sorted(used - kept),
-        candidates_we_add=sorted(ours.keys() - listed.keys()),
-        candidates_we_drop=sorted(listed.keys() - ours.keys()),
-        same_number=all(ours[pie] == listed[pie] for pie in ours.keys() & listed.keys()),
+        candidates_we_add=sorted(ours.keys() - released.keys()),
+        candidates_we_drop=sorted(released.keys() - ours.keys()),
+        same_number=all(ours[pie] == released[pie] for pie in ours.keys() & released.keys()),
     )
 
 
@@ -234,12 +235,12 @@ class Pair(Record):
 
 def pairs_of(verdicts: Iterable[PieVerdict], domains: Sequence[str]) -> list[Pair]:
     """Return the (PIE, domain) pairs of the kept PIEs, in id order."""
-    return [
-        Pair(pie=verdict.pie, pie_number=verdict.number, domain=domain)
-        for verdict in verdicts
-        if verdict.kept and verdict.number is not None
-        for domain in domains
-    ]
+    pairs = []
+    for verdict in verdicts:
+        if verdict.kept and verdict.number is not None:
+            for domain in domains:
+                pairs.append(Pair(pie=verdict.pie, pie_number=verdict.number, domain=domain))
+    return pairs
 
 
 def filter_magpie(
@@ -278,9 +279,9 @@ def filter_magpie(
     readings = readings_of(counts, options.thresholds, removed)
     comparison = None
     if candidates is not None:
-        listed, used = read_candidates(candidates), used_pies(documents)
-        comparison = compare_released(readings[options.semantics], listed, used)
-        verdicts = mark_released(verdicts, listed, used)
+        released_list, used = read_candidates(candidates), used_pies(documents)
+        comparison = compare_released(readings[options.semantics], released_list, used)
+        verdicts = mark_released(verdicts, released_list, used)
     report = filter_report(
         verdicts,
         readings,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -192,34 +193,16 @@ def filter_pies(
             hint="use MAGPIE's spelling, or remove it",
         )
     verdicts: list[PieVerdict] = []
-    number = 0
+    numbers = count(1)
     for pie in sorted(counts):
-        pie_counts = counts[pie]
-        shares = _shares(pie_counts, semantics)
-        reasons = _failures(pie_counts, shares, thresholds, semantics)
-        meets_criteria = not reasons
-        number += meets_criteria
+        shares = _shares(counts[pie], semantics)
+        reasons = _failures(counts[pie], shares, thresholds, semantics)
+        number = None if reasons else next(numbers)
         if pie in exclusions:
             reasons["manual"] = f"excluded manually: {exclusions[pie]}"
         if only is not None and not reasons and pie not in only:
             reasons["selection"] = "not among the configured PIEs"
-        verdicts.append(
-            PieVerdict(
-                pie=pie,
-                number=number if meets_criteria else None,
-                occurrences=pie_counts.occurrences,
-                idiomatic=pie_counts.idiomatic,
-                literal=pie_counts.literal,
-                other=pie_counts.occurrences - pie_counts.idiomatic - pie_counts.literal,
-                confident=pie_counts.confident,
-                least_confidence=pie_counts.least_confidence,
-                idiomatic_share=shares.idiomatic,
-                literal_share=shares.literal,
-                failed=list(reasons),
-                reasons=list(reasons.values()),
-                kept=not reasons,
-            )
-        )
+        verdicts.append(_verdict(pie, number, counts[pie], shares, reasons))
     if missing := sorted(set(only or ()) - {verdict.pie for verdict in verdicts if verdict.kept}):
         raise UserError(
             f"PIE {missing[0]!r} does not pass the filter",
@@ -227,6 +210,31 @@ def filter_pies(
             hint="remove it, or change min_occurrences",
         )
     return verdicts
+
+
+def _verdict(
+    pie: str,
+    number: int | None,
+    counts: LabelCounts,
+    shares: "_Shares",
+    reasons: Mapping[Criterion, str],
+) -> PieVerdict:
+    """Return the verdict on a PIE; `reasons` are those of the criteria that it fails."""
+    return PieVerdict(
+        pie=pie,
+        number=number,
+        occurrences=counts.occurrences,
+        idiomatic=counts.idiomatic,
+        literal=counts.literal,
+        other=counts.occurrences - counts.idiomatic - counts.literal,
+        confident=counts.confident,
+        least_confidence=counts.least_confidence,
+        idiomatic_share=shares.idiomatic,
+        literal_share=shares.literal,
+        failed=list(reasons),
+        reasons=list(reasons.values()),
+        kept=not reasons,
+    )
 
 
 def readings_of(
@@ -277,16 +285,20 @@ def _failures(
         few = f"{counts.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
         reasons["occurrences"] = few
     lowest, highest = thresholds.min_share, thresholds.max_share
-    criteria_shares = shares[:1] if as_paper else shares
-    if not any(share is not None and lowest <= share <= highest for share in criteria_shares):
-        idiomatic, literal = map(_percent, shares)
+    relevant_shares = shares[:1] if as_paper else shares
+    if not any(share is not None and lowest <= share <= highest for share in relevant_shares):
+        idiomatic, literal = _percent(shares.idiomatic), _percent(shares.literal)
         bounds = f"{100 * lowest:g}-{100 * highest:g}%"
-        reasons["balance"] = (
-            f"idiomatic in {idiomatic} of its idiomatic and literal occurrences, not in {bounds}"
-            if as_paper
-            else f"idiomatic in {idiomatic} and literal in {literal} of all occurrences, "
-            f"neither in {bounds}"
-        )
+        if as_paper:
+            reasons["balance"] = (
+                f"idiomatic in {idiomatic} of its idiomatic and literal occurrences, not in"
+                f" {bounds}"
+            )
+        else:
+            reasons["balance"] = (
+                f"idiomatic in {idiomatic} and literal in {literal} of all occurrences, neither in"
+                f" {bounds}"
+            )
     least = f"{thresholds.min_confidence:g}"
     if as_paper and counts.least_confidence < thresholds.min_confidence:
         confidence = f"{counts.least_confidence:g}"
