@@ -20,26 +20,26 @@ with job(snakemake) as j:
     settings = LLMSettings.model_validate_json(os.environ["PIELINE_LLM_SETTINGS"])
     if snakemake.input.served:
         settings = settings.model_copy(update={"mode": "replay"})
-    read: dict[str, Answer] = {}
+    answers_read: dict[str, Answer] = {}
 
-    def asked(questions: Sequence[Question]) -> dict[str, Answer]:
+    def ask_and_keep(questions: Sequence[Question]) -> dict[str, Answer]:
         """Ask the questions and keep the answers for the sidecars."""
         first = FirstAnswers(entry, task.is_readable, task.limit_setting())
         answers = ask(questions, entry, settings, task.recordings, first=first)
-        read.update(answers)
+        answers_read.update(answers)
         return answers
 
     try:
-        task.run(entry, asked)
+        task.run(entry, ask_and_keep)
     except UserError as error:
         if not snakemake.input.served:
             raise
         hint = "see logs/served for the cause; repeat the command to ask what is missing"
         raise UserError(error.what, where=error.where, hint=hint) from None
-    print(f"{entry.label}: {count_outcomes(task, read.values())}", file=sys.stderr)
+    print(f"{entry.label}: {count_outcomes(task, answers_read.values())}", file=sys.stderr)
     j.made_from = j.digests(task.inputs.values())
     j.facts = {
-        "answers": {key: answer.digest for key, answer in read.items()},
+        "answers": {key: answer.digest for key, answer in answers_read.items()},
         "recordings": j.digests(filter(os.path.exists, [task.recordings])),
         "token": snakemake.params.answers,
     }

@@ -19,10 +19,11 @@ with job(snakemake):
     counted = estimate_tasks(planned.tasks, planned.settings, stale)
     to_ask = sum(item.estimate.to_ask for item in counted)
     unknown = len({item.model for item in counted if item.unknown})
-    open_questions = [
-        *([f"{pluralize(to_ask, 'answer')} to request"] if to_ask else []),
-        *([f"some questions of {pluralize(unknown, 'model')} not known yet"] if unknown else []),
-    ]
+    open_questions = []
+    if to_ask:
+        open_questions.append(f"{pluralize(to_ask, 'answer')} to request")
+    if unknown:
+        open_questions.append(f"some questions of {pluralize(unknown, 'model')} not known yet")
     if open_questions:
         print(f"no missing keys or weights found; {' and '.join(open_questions)}")
     else:

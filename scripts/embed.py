@@ -22,18 +22,19 @@ with job(snakemake):
     folder = optional_folder(snakemake.input.weights)
     digests = weights_digests(entry, folder)
     model = load_encoder(entry, weights=folder, device=entry.device)
-    texts, asked = sha256(snakemake.input.documents), sha256(snakemake.input.queries)
-    output, outputs = snakemake.output.documents, snakemake.output.queries
-    shards = (
-        Shards.beside(output, entry, weights=digests, texts=texts),
-        Shards.beside(outputs[0], entry, weights=digests, texts=asked),
+    documents_path, query_paths = snakemake.output.documents, snakemake.output.queries
+    document_shards = Shards.beside(
+        documents_path, entry, weights=digests, texts=sha256(snakemake.input.documents)
+    )
+    query_shards = Shards.beside(
+        query_paths[0], entry, weights=digests, texts=sha256(snakemake.input.queries)
     )
     documents = load_jsonl(snakemake.input.documents, Document)
     queries = load_jsonl(snakemake.input.queries, Query)
-    of_documents = embed_index(model, documents, entry, shards=shards[0])
-    of_queries = embed_query_modes(model, queries, entry, shards=shards[1])
-    save_vectors(output, of_documents)
-    for path in outputs:
-        save_vectors(path, of_queries[Path(path).parent.name])
-    for unfinished in shards:
-        unfinished.remove()
+    document_vectors = embed_index(model, documents, entry, shards=document_shards)
+    query_vectors = embed_query_modes(model, queries, entry, shards=query_shards)
+    save_vectors(documents_path, document_vectors)
+    for path in query_paths:
+        save_vectors(path, query_vectors[Path(path).parent.name])
+    document_shards.remove()
+    query_shards.remove()

@@ -43,25 +43,31 @@ def row(task: TaskEstimate, *, retired: bool) -> list[str]:
     A question mark marks numbers that are not known yet, `~` those of the papers' data.
     """
     cost, entry = task.estimate, task.entry
-
-    def number(known: float | str) -> str:
-        if known == "free" or not (task.unknown or task.is_rough):
-            return str(known)
-        more = "+?" if task.unknown else ""
-        return f"{'~' * task.is_rough}{known}{more}" if cost.questions else "?"
-
-    return [
-        task.kind,
-        f"{task.model} (retired)" if retired and (cost.to_ask or task.unknown) else task.model,
-        number(cost.questions),
-        number(cost.recorded),
-        number(cost.to_ask),
-        number(cost.input_tokens),
-        number(cost.likely_output_tokens),
-        number(format_usd(entry, cost.likely_usd).removeprefix("$")),
-        number(format_usd(entry, cost.usd).removeprefix("$")),
-        ", ".join(task.bases),
+    numbers: list[float | str] = [
+        cost.questions,
+        cost.recorded,
+        cost.to_ask,
+        cost.input_tokens,
+        cost.likely_output_tokens,
+        format_usd(entry, cost.likely_usd).removeprefix("$"),
+        format_usd(entry, cost.usd).removeprefix("$"),
     ]
+    model = f"{task.model} (retired)" if retired and (cost.to_ask or task.unknown) else task.model
+    cells = [task.kind, model]
+    cells += [format_number(task, number) for number in numbers]
+    cells.append(", ".join(task.bases))
+    return cells
+
+
+def format_number(task: TaskEstimate, number: float | str) -> str:
+    """Format a number of a task, marked if it is not known yet or rough (see `row`)."""
+    if number == "free" or not (task.unknown or task.is_rough):
+        return str(number)
+    if not task.estimate.questions:
+        return "?"
+    before = "~" if task.is_rough else ""
+    after = "+?" if task.unknown else ""
+    return f"{before}{number}{after}"
 
 
 def format_total(tasks: list[TaskEstimate], sums: list[float | None]) -> str:
@@ -77,7 +83,11 @@ def jobs_table(lines: Sequence[ModelJobs]) -> Table:
     """Return the table of remaining jobs by model, with totals."""
     columns = ("model", "jobs", "on GPUs", "to download, GB")
     table = Table(*columns, title="remaining jobs", title_justify="left")
-    for name, group in [*((line.model or "(none)", [line]) for line in lines), ("all", lines)]:
+    groups: list[tuple[str, Sequence[ModelJobs]]] = [
+        (line.model or "(none)", [line]) for line in lines
+    ]
+    groups.append(("all", lines))
+    for name, group in groups:
         sizes = [line.download for line in group]
         known = f"{sum(size or 0 for size in sizes) / GIGABYTE:,.2f}"
         table.add_row(

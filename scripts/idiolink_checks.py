@@ -12,7 +12,8 @@ with job(snakemake) as j:
     data = Path(snakemake.params.folder)
     texts, files = read_loosely([(split, data / split) for split in snakemake.params.splits])
     candidates = optional(snakemake.input.candidates)
-    files += [Path(candidates)] if candidates else []
+    if candidates:
+        files.append(Path(candidates))
     names = {f"idiolink/{path.relative_to(data)}": path for path in files}
     report = check_dataset(
         texts,

@@ -14,9 +14,8 @@ with job(snakemake) as j:
     folder = Path(snakemake.input.manifest).parent
     dataset = Meanings.load_meanings(folder)
     run = read_run(snakemake.input.run)
-    queries, documents = (
-        [text.id for text in texts] for texts in (dataset.queries, dataset.documents)
-    )
+    queries = [query.id for query in dataset.queries]
+    documents = [document.id for document in dataset.documents]
     check_run(snakemake.input.run, run, queries, documents)
     tuning = optional(snakemake.input.tuning)
     metrics, scores = idiolink_metrics(

@@ -14,6 +14,7 @@ with job(snakemake) as j:
     dataset, seed = Meanings.load_meanings(folder), int(snakemake.wildcards.seed)
     qrels = meaning_qrels(dataset.queries, dataset.documents)
     pies = {query.id: query.pie for query in dataset.queries}
+    number_of_pies = len(set(pies.values()))
     depth = snakemake.params.top_k if snakemake.params.top_k < len(dataset.documents) else None
     scores = {
         Path(path).parent.name: score_queries(read_run(path), qrels, depth=depth)
@@ -24,8 +25,8 @@ with job(snakemake) as j:
         model=snakemake.wildcards.model,
         seed=seed,
         queries=len(pies),
-        pies=(units := len(set(pies.values()))),
-        patterns=sign_patterns(units, snakemake.params.permutations),
+        pies=number_of_pies,
+        patterns=sign_patterns(number_of_pies, snakemake.params.permutations),
         resamples=snakemake.params.resamples,
         dataset_is_released=dataset.released,
         comparisons=compare_modes(

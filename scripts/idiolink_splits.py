@@ -1,4 +1,4 @@
-"""Divide the PIEs into train, validation and test splits; select the gold PIEs of test."""
+"""Divide the PIEs into train, validation and test splits; choose the gold PIEs."""
 
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl

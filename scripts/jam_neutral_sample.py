@@ -13,9 +13,12 @@ from pieline.studies.jam.variants.generation import (
 with job(snakemake):
     sentences = load_sentences(snakemake.input.dataset)
     metrics = optional(snakemake.input.metrics)
-    every = [item.id for item in sentences if not item.is_original]
-    chosen = confusing_variants(metrics) if metrics else every
-    variants = sample_neutral_variants(sentences, chosen, snakemake.input.sample)
-    made = variants if metrics else with_neutral(sentences, variants)
-    save_jsonl(snakemake.output.variants, made)
-    write_json(snakemake.output.report, {"asked": len(chosen), "variants": len(variants)})
+    if metrics:
+        hard = confusing_variants(metrics)
+        variants = sample_neutral_variants(sentences, hard, snakemake.input.sample)
+        save_jsonl(snakemake.output.variants, variants)
+    else:
+        hard = [item.id for item in sentences if not item.is_original]
+        variants = sample_neutral_variants(sentences, hard, snakemake.input.sample)
+        save_jsonl(snakemake.output.variants, with_neutral(sentences, variants))
+    write_json(snakemake.output.report, {"asked": len(hard), "variants": len(variants)})

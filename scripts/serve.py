@@ -6,6 +6,7 @@ The answers are only recorded; the jobs of the individual tasks read them from t
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from pieline.configured_tasks import planned_tasks
@@ -17,10 +18,23 @@ from pieline.llm.answers import Answer
 from pieline.llm.client import ask
 from pieline.llm.questions import Question
 from pieline.llm.server import Server
+from pieline.llm.settings import LLMSettings
 from pieline.llm.task import Task
 from pieline.llm.truncation import FirstAnswers
+from pieline.models.llm import LLMEntry
 
-Answers = Mapping[str, Answer]
+
+def ask_server(
+    server: Server,
+    task: Task,
+    entry: LLMEntry,
+    settings: LLMSettings,
+    questions: Sequence[Question],
+) -> Mapping[str, Answer]:
+    """Ask the questions of a task and record the answers."""
+    first = FirstAnswers(entry, task.is_readable, task.limit_setting())
+    return ask(questions, entry, settings, task.recordings, server=server, first=first)
+
 
 with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
@@ -32,16 +46,10 @@ with job(snakemake):
     ):
         for task in tasks:
             outputs = {name: str(Path(folder, name)) for name in task.outputs}
-
-            def answers(questions: Sequence[Question], of: Task = task) -> Answers:
-                first = FirstAnswers(entry, of.is_readable, of.limit_setting())
-                return ask(
-                    questions, entry, planned.settings, of.recordings, server=server, first=first
-                )
-
             try:
                 check_made(task.inputs.values())
-                task.model_copy(update={"outputs": outputs}).run(entry, answers)
+                copy = task.model_copy(update={"outputs": outputs})
+                copy.run(entry, partial(ask_server, server, copy, entry, planned.settings))
             except UserError as error:  # other tasks may still succeed
                 failed.append(error)
         # If the server died or no task succeeded, fail so that a cluster retries the job.

@@ -1,4 +1,4 @@
-"""Tag the idioms in every sentence with a fine-tuned encoder, or with that of the PIE's fold."""
+"""Tag the idioms in every sentence with a fine-tuned encoder, or with one encoder per fold."""
 
 from pieline.core.files import read_json
 from pieline.core.jobs import job, optional

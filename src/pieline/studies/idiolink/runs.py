@@ -134,7 +134,7 @@ def lacks(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
     """Return why runs cannot be made, by metric file.
 
     Either the user left out the model, or the vectors of an API embedder are not recorded and its
-    API is unavailable. In the second case, a reranker of this embedder's ranking cannot run, either.
+    API is unavailable. In the second case, rerankers of this embedder's ranking cannot run, either.
     """
     project, settings = study.project, study.settings
     computed = {run.model for run in runs if not run.archive}

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
@@ -235,12 +236,15 @@ class Pair(Record):
 
 def pairs_of(verdicts: Iterable[PieVerdict], domains: Sequence[str]) -> list[Pair]:
     """Return the (PIE, domain) pairs of the kept PIEs, in id order."""
-    pairs = []
-    for verdict in verdicts:
-        if verdict.kept and verdict.number is not None:
-            for domain in domains:
-                pairs.append(Pair(pie=verdict.pie, pie_number=verdict.number, domain=domain))
-    return pairs
+    numbers = {
+        verdict.pie: verdict.number
+        for verdict in verdicts
+        if verdict.kept and verdict.number is not None
+    }
+    return [
+        Pair(pie=pie, pie_number=numbers[pie], domain=domain)
+        for pie, domain in product(numbers, domains)
+    ]
 
 
 def filter_magpie(

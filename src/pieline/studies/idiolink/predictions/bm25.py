@@ -1,7 +1,7 @@
 """The BM25 baseline (IdioLink, appendix E): BM25Okapi, tuned on the validation split."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Literal
 
@@ -78,13 +78,12 @@ def search(
     progress: bool = True,
 ) -> RankedRun:
     """Rank the documents for each query, using the query's sentence or span."""
-
-    def scores() -> Iterator[NDArray[np.float64]]:
-        for query in Progress(queries, desc="search", unit="queries", shown=progress):
-            yield index.get_scores(tokenize(getattr(query, query_mode)))
-
+    scores = (
+        index.get_scores(tokenize(getattr(query, query_mode)))
+        for query in Progress(queries, desc="search", unit="queries", shown=progress)
+    )
     ids = [document.id for document in documents]
-    return rank([query.id for query in queries], scores(), ids, top_k=top_k)
+    return rank([query.id for query in queries], scores, ids, top_k=top_k)
 
 
 def tune(

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -89,16 +90,13 @@ class TokenizedTexts:
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
         """Embed the texts at `indices` in one forward pass, without disabling gradients."""
-        backbone, pooling, *heads = self.model
+        backbone, pooling = self.model[0], self.model[1]
         offsets = self._padded([self._offsets[index] for index in indices], 0)
-        features = backbone(
-            {
-                name: self._padded([rows[index] for index in indices], self._fill(name)).to(
-                    self.model.device
-                )
-                for name, rows in self._inputs.items()
-            }
-        )
+        inputs = {}
+        for name, rows in self._inputs.items():
+            padded = self._padded([rows[index] for index in indices], self._fill(name))
+            inputs[name] = padded.to(self.model.device)
+        features = backbone(inputs)
         texts = [self._texts[index] for index in indices]
         pools_prompts = getattr(pooling, "include_prompt", True)
         ends = [text.instruction_end if pools_prompts else text.head_end for text in texts]
@@ -106,20 +104,18 @@ class TokenizedTexts:
             before = instruction_mask(offsets, ends)
             mask = features["attention_mask"]
             features["attention_mask"] = mask * ~before.to(mask.device)
-        tokens, dtype = features["token_embeddings"], self.model.dtype
-
-        def embedding(pooled: torch.Tensor) -> torch.Tensor:
-            # Modules after the pooling define the space in which documents are compared.
-            behind = {"sentence_embedding": pooled.to(dtype)}
-            for head in heads:
-                behind = head(behind)
-            return behind["sentence_embedding"][..., : self.model.truncate_dim]
-
         span = None
         if spans:
             in_span = span_mask(offsets, [text.span for text in texts]).to(self.model.device)
-            span = embedding(pool_span(tokens, in_span))
-        return Encoded(embedding(pooling(features)["sentence_embedding"]), span)
+            span = self._embedding(pool_span(features["token_embeddings"], in_span))
+        return Encoded(self._embedding(pooling(features)["sentence_embedding"]), span)
+
+    def _embedding(self, pooled: torch.Tensor) -> torch.Tensor:
+        """Apply the modules after the pooling, which define the space of the documents."""
+        features = {"sentence_embedding": pooled.to(self.model.dtype)}
+        for number in range(2, len(self.model)):
+            features = self.model[number](features)
+        return features["sentence_embedding"][..., : self.model.truncate_dim]
 
     def _padded(self, rows: list[torch.Tensor], fill: int) -> torch.Tensor:
         side = self.model.tokenizer.padding_side
@@ -195,26 +191,21 @@ def embed_query_modes(
 
     A sentence mode and its span mode share one forward pass if their inputs are equal.
     """
-
-    def embed(name: str, texts: Sequence[QueryText]) -> QueryVectors:
-        part = shards.part(f"{name}queries") if shards else None
-        return embed_queries(model, texts, batch_size=entry.batch_size, shards=part)
-
     entry = follow_prompts(entry, model)
+    size = entry.batch_size
     vectors = {}
     for prefix, instructed in (("", False), ("instruction_", True)):
-        sentence_inputs, span_inputs = (
-            [query_text(query, entry, instructed=instructed, by_span=by_span) for query in queries]
-            for by_span in (False, True)
-        )
-        sentence_vectors = embed(prefix, sentence_inputs)
-        vectors[f"{prefix}sentence"] = sentence_vectors.sentence
-        span_vectors = (
-            sentence_vectors
-            if span_inputs == sentence_inputs
-            else embed(f"{prefix}span_", span_inputs)
-        )
-        vectors[f"{prefix}span"] = span_vectors.span
+        texts = [query_text(query, entry, instructed=instructed) for query in queries]
+        span_texts = [
+            query_text(query, entry, instructed=instructed, by_span=True) for query in queries
+        ]
+        part = shards.part(f"{prefix}queries") if shards else None
+        embedded = embed_queries(model, texts, batch_size=size, shards=part)
+        vectors[f"{prefix}sentence"] = embedded.sentence
+        if span_texts != texts:
+            part = shards.part(f"{prefix}span_queries") if shards else None
+            embedded = embed_queries(model, span_texts, batch_size=size, shards=part)
+        vectors[f"{prefix}span"] = embedded.span
     return vectors
 
 
@@ -238,9 +229,9 @@ def embed_index(
 
 
 def follow_prompts(entry: ConfiguredEmbedder, model: SentenceTransformer) -> ConfiguredEmbedder:
-    """Return the entry with the prompts of the checkpoint's files in the place of empty prefixes.
+    """Return the entry with its empty prefixes replaced by the prompts in the checkpoint's files.
 
-    As an entry's prefix does, a prompt for queries applies to queries without an instruction.
+    A prompt for queries applies only to queries without an instruction, as an entry's prefix does.
     """
     prompts = {
         "query_prefix": model.prompts.get("query"),
@@ -316,14 +307,7 @@ def _in_batches(
     shards: Shards | None,
 ) -> tuple[Vectors, ...]:
     """Return sentence embeddings and, if requested, span embeddings, in the order of the texts."""
-
-    def embed(indices: Sequence[int]) -> tuple[Vectors, ...]:
-        # inference_mode applies to the current thread only.
-        with torch.inference_mode():
-            encoded = tokenized.encode(indices, spans=spans)
-            embeddings = (encoded.sentence, encoded.span)
-            return tuple(part.float().cpu().numpy() for part in embeddings if part is not None)
-
+    embed = partial(_embed_batch, tokenized, spans)
     if progress:
         tokenized.report_truncated()
     order, at_once = tokenized.by_length, _parallel_batches(tokenized.model)
@@ -360,6 +344,17 @@ def _in_batches(
             for output, vectors in zip(ordered, part, strict=True):
                 output[indices] = vectors
     return ordered
+
+
+def _embed_batch(
+    tokenized: TokenizedTexts, spans: bool, indices: Sequence[int]
+) -> tuple[Vectors, ...]:
+    """Return sentence embeddings and, if requested, span embeddings of some texts."""
+    # inference_mode applies to the current thread only.
+    with torch.inference_mode():
+        encoded = tokenized.encode(indices, spans=spans)
+        embeddings = (encoded.sentence, encoded.span)
+        return tuple(part.float().cpu().numpy() for part in embeddings if part is not None)
 
 
 def _parallel_batches(model: SentenceTransformer) -> int:

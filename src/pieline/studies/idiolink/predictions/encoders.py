@@ -203,12 +203,16 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
             hint="set `end_token` in the model's entry to the token used in training",
         )
     inner = tokenizer.backend_tokenizer
-    steps = [inner.post_processor] if inner.post_processor else []
+    steps = []
+    if inner.post_processor:
+        steps.append(inner.post_processor)
     # A prefix added by a previous step arrives here as the first sequence of a pair.
-    ending = processors.TemplateProcessing(
-        single=f"$A {token}", pair=f"$A:0 $B:0 {token}:0", special_tokens=[(token, number)]
+    steps.append(
+        processors.TemplateProcessing(
+            single=f"$A {token}", pair=f"$A:0 $B:0 {token}:0", special_tokens=[(token, number)]
+        )
     )
-    inner.post_processor = processors.Sequence([*steps, ending])
+    inner.post_processor = processors.Sequence(steps)
     if last_token(tokenizer) != number:
         raise UserError(
             f"the tokenizer cannot be configured to end inputs with {token!r}",
@@ -231,14 +235,12 @@ def require_bidirectional(model: "SentenceTransformer", where: str) -> None:
         UserError: Attention is causal.
     """
     tokens = model.tokenizer("one two three four five", return_tensors="pt").to(model.device)
-    changed = tokens["input_ids"].clone()
-    changed[0, 1:] = changed[0, 1:].flip(0)
+    reordered = tokens["input_ids"].clone()
+    reordered[0, 1:] = reordered[0, 1:].flip(0)
     with torch.inference_mode():
-        first, other = (
-            model[0](dict(tokens, input_ids=ids))["token_embeddings"][0, 0]
-            for ids in (tokens["input_ids"], changed)
-        )
-    if torch.equal(first, other):
+        vectors = model[0](dict(tokens))["token_embeddings"]
+        changed_vectors = model[0](dict(tokens, input_ids=reordered))["token_embeddings"]
+    if torch.equal(vectors[0, 0], changed_vectors[0, 0]):
         raise UserError(
             "attention is causal, although the model's entry sets `bidirectional`",
             where=where,
@@ -326,7 +328,7 @@ def _assembled(
 ) -> SentenceTransformer:
     """Return the checkpoint as published, or its transformer with the pooling in the entry.
 
-    Its prompts and dimensions are those that the entry follows; a saved model keeps them.
+    The model gets the prompts and dimensions in `settings`, which a saved model keeps.
     """
     model_kwargs: dict[str, Any] = {
         "dtype": getattr(torch, dtype),
@@ -378,9 +380,9 @@ def _assembled(
 
 
 def _prepare_tokenizer(
-    model: SentenceTransformer, entry: EmbedderEntry, where: str, in_files: str | None
+    model: SentenceTransformer, entry: EmbedderEntry, where: str, published_end_token: str | None
 ) -> None:
-    """Set padding and the end token as in training; `in_files` is the end token in the files."""
+    """Set padding and the end token as in training; an entry's end token takes precedence."""
     tokenizer = model.tokenizer
     if not tokenizer.is_fast:
         raise UserError(
@@ -392,7 +394,7 @@ def _prepare_tokenizer(
         tokenizer.pad_token = tokenizer.eos_token
     if entry.pooling == "lasttoken":
         tokenizer.padding_side = "left"
-    end_token = in_files if entry.end_token is None else entry.end_token
+    end_token = published_end_token if entry.end_token is None else entry.end_token
     if end_token:
         end_inputs_with(tokenizer, end_token, where)
     is_known = entry.end_token is not None or last_token(tokenizer) is not None

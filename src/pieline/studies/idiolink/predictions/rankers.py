@@ -28,7 +28,11 @@ from pieline.studies.idiolink.records import Document, Query
 
 _QUERIES_AT_ONCE = 64
 _INCREASING = (
-    *(torch.nn.Identity, torch.nn.Sigmoid, torch.nn.LogSigmoid, torch.nn.Softplus, torch.nn.Tanh),
+    torch.nn.Identity,
+    torch.nn.Sigmoid,
+    torch.nn.LogSigmoid,
+    torch.nn.Softplus,
+    torch.nn.Tanh,
 )
 """Activations that do not change the order of scores."""
 _PROJECTION = "linear.weight"
@@ -61,7 +65,8 @@ def load_reranker(entry: RerankerEntry) -> CrossEncoder:
 
 def _load(model_class: Any, entry: RerankerEntry | LateInteractionEntry, **options: Any) -> Any:
     """Load a sentence-transformers model, and check that its weights are complete and finite."""
-    where, location = f"{entry.checkpoint} ({entry.source})", weights_location(entry)
+    where = f"{entry.checkpoint} ({entry.source})"
+    location = weights_location(entry)
     with loading(entry):
         check_ranker_files(entry, location, where)
         model = model_class(
@@ -111,7 +116,8 @@ def rerank(
     texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
     run: RankedRun = {}
     for query in Progress(queries, desc="re-ranking", unit="queries"):
-        text, candidates = text_in_mode(query, entry, mode).text, list(first_stage[query.id])
+        text = text_in_mode(query, entry, mode).text
+        candidates = list(first_stage[query.id])
         scores = model.predict(
             [(text, texts[name]) for name in candidates],
             batch_size=entry.batch_size,

@@ -5,7 +5,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
@@ -121,24 +121,40 @@ def rank_by_cosine(
     for start, unit in _unit_blocks(documents, rows):
         for vectors, ranked in zip(queries, best, strict=True):
             for number, row in enumerate(_scores(vectors, unit)):
-                scores, found = ranked[number]
-                if len(scores) < top_k:
-                    near = _top_k_candidates(row, top_k)
-                else:
-                    near = np.flatnonzero(row >= scores[-1])
-                ranked[number] = _best(
-                    np.concatenate([scores, row[near]]),
-                    np.concatenate([found, near + start]),
-                    places,
-                    top_k,
-                )
-    return [
-        {
-            query_id: _ranking(document_ids, *of_query)
-            for query_id, of_query in zip(query_ids, ranked, strict=True)
-        }
-        for ranked in best
-    ]
+                ranked[number] = _merged(ranked[number], row, start, places, top_k)
+    runs = []
+    for ranked in best:
+        run: RankedRun = {}
+        for query_id, (scores, found) in zip(query_ids, ranked, strict=True):
+            run[query_id] = _ranking(document_ids, scores, found)
+        runs.append(run)
+    return runs
+
+
+def _merged(
+    best: tuple[NDArray[np.floating], NDArray[np.intp]],
+    row: NDArray[np.floating],
+    start: int,
+    places: NDArray[np.intp],
+    top_k: int,
+) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+    """Return the `top_k` best of the documents found so far and those of a block.
+
+    Args:
+        best: Scores and indices of the best documents so far.
+        row: Scores of the block's documents.
+        start: Index of the block's first document.
+        places: Places of all documents among equal scores.
+        top_k: Number of documents.
+    """
+    scores, found = best
+    if len(scores) < top_k:
+        near = _top_k_candidates(row, top_k)
+    else:
+        near = np.flatnonzero(row >= scores[-1])
+    return _best(
+        np.concatenate([scores, row[near]]), np.concatenate([found, near + start]), places, top_k
+    )
 
 
 def _unit_blocks(
@@ -146,13 +162,14 @@ def _unit_blocks(
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield blocks of normalized rows of an npy file, each with the number of its first row.
 
-    The last block has up to twice as many rows as the others: BLAS computes products with few rows
-    in another way, so that scores would depend on the size of the blocks.
+    The last block has up to twice as many rows as the others. BLAS computes products with few rows
+    in another way, so with a short last block, scores would depend on the size of the blocks.
     """
     dimensions = np.load(documents, mmap_mode="r").shape[1]
     size = max(1, _BLOCK_BYTES // (4 * dimensions * _ROWS_AT_ONCE)) * _ROWS_AT_ONCE
-    starts = [*range(0, max(1, len(rows) - size + 1), size)]
-    for start, end in pairwise([*starts, len(rows)]):
+    bounds = list(range(0, max(1, len(rows) - size + 1), size))
+    bounds.append(len(rows))
+    for start, end in pairwise(bounds):
         unit = np.empty((end - start, dimensions), dtype=np.float32)
         for first in range(start, end, _ROWS_AT_ONCE):
             part = rows[first : min(first + _ROWS_AT_ONCE, end)]
@@ -234,14 +251,14 @@ def check_run(
             query are not in the order of their scores.
     """
     check_ids(dict.fromkeys(run, 1), query_ids, "queries", where=path)
-    known = set(document_ids)
-    if unknown := {name for ranked in run.values() for name in ranked} - known:
+    ranked_documents = set(chain.from_iterable(run.values()))
+    if unknown := ranked_documents.difference(document_ids):
         raise UserError(
             f"{pluralize(len(unknown), 'unknown document')}, such as {min(unknown)!r}",
             where=path,
             hint="rank the documents of the dataset",
         )
-    if unordered := [query for query, ranked in run.items() if [*ranked] != in_order(ranked)]:
+    if unordered := [query for query, ranked in run.items() if list(ranked) != in_order(ranked)]:
         raise UserError(
             f"the documents of {unordered[0]!r} are not in the order of their scores",
             where=path,
@@ -331,15 +348,18 @@ def _check_queries(
 ) -> None:
     """Raise a `UserError` if rankings fit the next or previous queries clearly better.
 
-    A ranking fits a query as far as its first documents have the query's PIE and subject.
+    The fit of a ranking is the number of its first documents with the query's PIE and subject.
     """
     topics = {document.id: (document.pie, document.subject) for document in documents}
     expected = [(query.pie, query.subject) for query in queries]
-    found = [[topics[name] for name in [*run[query.id]][:_NDCG_CUT]] for query in queries]
-    fits = [topics_of.count(topic) for topics_of, topic in zip(found, expected, strict=True)]
+    ranked_topics = []
+    for query in queries:
+        best = list(run[query.id])[:_NDCG_CUT]
+        ranked_topics.append([topics[name] for name in best])
+    fits = [ranked.count(topic) for ranked, topic in zip(ranked_topics, expected, strict=True)]
     for other, distance in (("next", 1), ("previous", -1)):
-        moved = [*expected[distance:], *expected[:distance]]
-        shifted = [topics_of.count(topic) for topics_of, topic in zip(found, moved, strict=True)]
+        moved = expected[distance:] + expected[:distance]
+        shifted = [ranked.count(topic) for ranked, topic in zip(ranked_topics, moved, strict=True)]
         if fits_better(shifted, fits):
             raise UserError(
                 f"the rankings fit the {other} queries: of the {_NDCG_CUT} best documents,"
@@ -351,9 +371,9 @@ def _check_queries(
 
 
 def _check_index(path: str | Path, ranked: Collection[str], documents: Sequence[Meaning]) -> None:
-    """Raise a `UserError` if no query ranks any of the documents of some usage or subject.
+    """Raise a `UserError` if no query ranks any document of some usage or subject.
 
-    This is so if another index was ranked, such as one of the index compositions.
+    In this case, another index was ranked, such as an index composition.
     """
     for field in ("usage", "subject"):
         parts = Counter(getattr(document, field) for document in documents)
@@ -371,13 +391,10 @@ def _check_index(path: str | Path, ranked: Collection[str], documents: Sequence[
 
 def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
     """Raise a `UserError` unless a run's tag, name or folder states only the expected mode."""
-    place = Path(path)
-    named_modes = {
-        suffix
-        for text in (*tags, place.name)
-        for part in re.sub(r"[-\s]", "_", text).split(".")
-        if (suffix := _mode_at_end(part))
-    } or {place.parent.name}.intersection(QUERY_MODES)
+    name, folder = Path(path).name, Path(path).parent.name
+    named_modes = _named_modes(name).union(*map(_named_modes, tags))
+    if not named_modes and folder in QUERY_MODES:
+        named_modes = {folder}
     if not named_modes:
         raise UserError(
             "no query mode in the file name or tag",
@@ -392,9 +409,45 @@ def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
         )
 
 
-def _mode_at_end(text: str) -> str:
-    ends = [mode for mode in QUERY_MODES if f"_{text}".endswith(f"_{mode}")]
-    return max(ends, key=len, default="")
+def _named_modes(text: str) -> set[str]:
+    """Return the query modes with which the parts of a tag or file name end."""
+    modes: set[str] = set()
+    for part in re.sub(r"[-\s]", "_", text).split("."):
+        ends = [mode for mode in QUERY_MODES if f"_{part}".endswith(f"_{mode}")]
+        if ends:
+            # "instruction_span" also ends with "span".
+            modes.add(max(ends, key=len))
+    return modes
+
+
+def _check_ranks(path: str | Path, ordered: Sequence["RunLine"]) -> None:
+    """Raise a `UserError` if a document has a better rank than one with a higher score."""
+    for better, worse in pairwise(ordered):
+        if worse.rank < better.rank:
+            raise UserError(
+                f"document {worse.document!r} has rank {worse.rank:g} for query {worse.query!r},"
+                " but not the highest score",
+                where=f"{path}:{worse.number}",
+                hint="better documents need higher scores; negate distances",
+            )
+
+
+def _ties_change_ranks(ordered: Sequence["RunLine"], top_k: int) -> bool:
+    """Return whether the ranks of a query's documents differ from their order by score alone.
+
+    `ordered` is sorted by score, then by rank.
+    """
+    if len({line.rank for line in ordered}) < len(ordered):
+        return False
+    by_score = in_order({line.document: line.score for line in ordered})
+    # Documents with the lowest score are often those that the system did not score.
+    scored = sum(line.score > ordered[-1].score for line in ordered)
+    depth = min(top_k, max(_NDCG_CUT, scored))
+    return _is_reordered([line.document for line in ordered[:depth]], by_score)
+
+
+def _are_rounded(ranked: Mapping[str, "RunLine"]) -> bool:
+    return all(line.score == round(line.score, _MOST_DIGITS) for line in ranked.values())
 
 
 def _is_reordered(by_rank: Sequence[str], by_score: Sequence[str]) -> bool:
@@ -414,23 +467,11 @@ def _check_scores(
     constant, tied = [], []
     for query, ranked in several.items():
         ordered = sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
-        by_score = in_order({name: line.score for name, line in ranked.items()})
-        # Documents with the lowest score are often those that the system did not score.
-        scored = sum(line.score > ordered[-1].score for line in ordered)
-        depth = min(top_k, max(_NDCG_CUT, scored))
-        are_ranked = len({line.rank for line in ordered}) == len(ordered)
-        if are_ranked and _is_reordered([line.document for line in ordered[:depth]], by_score):
+        _check_ranks(path, ordered)
+        if _ties_change_ranks(ordered, top_k):
             tied.append(query)
         if ordered[0].score == ordered[-1].score:
             constant.append(query)
-        for better, worse in pairwise(ordered):
-            if worse.rank < better.rank:
-                raise UserError(
-                    f"document {worse.document!r} has rank {worse.rank:g} for query {query!r}, but"
-                    " not the highest score",
-                    where=f"{path}:{worse.number}",
-                    hint="better documents need higher scores; negate distances",
-                )
     if constant and len(constant) >= _MAX_CONSTANT_SHARE * len(several):
         raise UserError(
             f"constant scores for {len(constant)} of {len(several)} queries, such as"
@@ -438,10 +479,7 @@ def _check_scores(
             where=path,
             hint="write the actual scores of the system",
         )
-    scores = [line.score for ranked in several.values() for line in ranked.values()]
-    if len(tied) > _MAX_TIED_SHARE * len(several) and scores == [
-        round(score, _MOST_DIGITS) for score in scores
-    ]:
+    if len(tied) > _MAX_TIED_SHARE * len(several) and all(map(_are_rounded, several.values())):
         raise UserError(
             f"scores are rounded: for {len(tied)} of {len(several)} queries, such as"
             f" {tied[0]!r}, ties change the order of the ranks",

@@ -87,12 +87,14 @@ def about_texts(checks: DatasetChecks) -> tuple[list[str], tuple[str, ...]]:
 def dataset_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return our counts by split (Table 1), and those in the text."""
     checks = load_record(inputs.metrics[0], DatasetChecks)
-    obstacles = [*about_texts(checks)[0], *checks.conditions.deviations]
+    files = inputs.metrics
+    obstacles, _ = about_texts(checks)
+    obstacles += checks.conditions.deviations
     numbers = OurNumbers(inputs.study)
     for split in ROW_LABELS:
-        of_split, files = checks.counts[split], inputs.metrics
-        numbers.add({"scope": split}, COUNTS, of_split, files=files, obstacles=obstacles)
-    numbers.add({"scope": "total"}, IN_TEXT, checks, files=inputs.metrics, obstacles=obstacles)
+        counts = checks.counts[split]
+        numbers.add({"scope": split}, COUNTS, counts, files=files, obstacles=obstacles)
+    numbers.add({"scope": "total"}, IN_TEXT, checks, files=files, obstacles=obstacles)
     return numbers.frame()
 
 
@@ -235,7 +237,7 @@ EXAMPLE_TABLE = Table(
 
 
 def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the hyperparameters of this run; no options if no model is fine-tuned."""
+    """Return the hyperparameters of this run, which are the options; none without fine-tuning."""
     tuning = ShownHyperparameters.model_validate(inputs.options) if inputs.options else None
     why = "" if tuning else "no model is fine-tuned in this configuration"
     return described.hyperparameter_numbers(
@@ -255,9 +257,14 @@ def hyperparameters(numbers: pd.DataFrame, _: DisplayInputs) -> TableContent:
 
 def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs:
     tuning, bases = study.settings.finetuning, given.tuned_bases(study)
-    drama = tuning.hyperparameters(_DRAMA).batch_size if _DRAMA in bases else None
-    shown = {**tuning.hyperparameters().model_dump(), "drama_batch_size": drama}
-    return study.display_inputs().model_copy(update={"options": shown if bases else {}})
+    options: dict[str, Any] = {}
+    if bases:
+        options = tuning.hyperparameters().model_dump()
+        is_drama_tuned = _DRAMA in bases
+        options["drama_batch_size"] = (
+            tuning.hyperparameters(_DRAMA).batch_size if is_drama_tuned else None
+        )
+    return study.display_inputs().model_copy(update={"options": options})
 
 
 HYPERPARAMETERS_TABLE = Table(
@@ -297,13 +304,16 @@ def _checkpoints(study: ConfiguredStudy) -> DisplayInputs:
     roles = study.settings.construction.model_dump(
         include={"index_writer", "query_writer", "validator"}
     )
-    names = [*study.project.names("embedder"), *roles.values()]
+    names = list(study.project.names("embedder")) + list(roles.values())
     return described.checkpoint_options(study, names, _printed_name)
 
 
 def _printed_name(entry: Any) -> str | None:
+    """Return the name of a model in Table 6: that of the API for language models."""
+    if entry.kind == "llm":
+        return str(entry.litellm_id).rpartition("/")[2]
     name: str | None = entry.published_as
-    return entry.litellm_id.rpartition("/")[2] if entry.kind == "llm" else name
+    return name
 
 
 CHECKPOINTS_TABLE = Table(

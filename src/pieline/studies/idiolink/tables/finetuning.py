@@ -1,7 +1,7 @@
 """Fine-tuning results (Table 5), and average gains from instructions and spans (section 6)."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from math import isnan, nan
 from statistics import fmean
 from typing import Any
@@ -76,13 +76,16 @@ def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     seeds = max((len(each.split()) for each in numbers["seeds"]), default=0)
     over = "1 seed" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation, ddof 1)"
     tuples = {str(item.conditions.settings.get("tuples")) for item in metrics}
+    notes = [_JUDGED]
+    notes += [note for source, note in _TUPLES.items() if source in tuples]
+    notes += notes_on(metrics)
     return scores_table(
         ("Train", "Model", "Loss", "Param"),
         groups,
         f"Fine-tuning results on IdioLink in percent, over {over}, by loss: that of"
         " equation 2, or the released code's (InfoNCE over the positives of the batch, temperature"
         " 0.05). The paper does not state which loss it used for its numbers.",
-        (_JUDGED, *(_TUPLES[name] for name in _TUPLES if name in tuples), *notes_on(metrics)),
+        tuple(notes),
     )
 
 
@@ -108,7 +111,7 @@ def shown_loss(ours: pd.DataFrame) -> str:
 
     Claims about Table 5 also prefer the released loss (published/tables.yaml).
     """
-    return "released" if "released" in {*ours["loss"]} else "paper"
+    return "released" if "released" in set(ours["loss"]) else "paper"
 
 
 def best_trainings(ours: pd.DataFrame) -> Mapping[tuple[str, str, str], Any]:
@@ -125,7 +128,7 @@ def best_trainings(ours: pd.DataFrame) -> Mapping[tuple[str, str, str], Any]:
         Rows of the frame, by model, query mode and metric.
     """
     shown = ours[(ours["loss"] == shown_loss(ours)) & ours["ours"].notna()]
-    shown = shown[shown["measure"].isin([*METRICS])]
+    shown = shown[shown["measure"].isin(list(METRICS))]
     best = shown.sort_values("ours", ascending=False, kind="stable")
     rows: Any = best.drop_duplicates(["model", "query_mode", "measure"]).itertuples()
     return {(row.model, row.query_mode, row.measure): row for row in rows}
@@ -174,7 +177,7 @@ MEASURES = [_gain(gain, metric) for gain, metric in product(GAINS, METRICS)]
 
 
 def _counted(inputs: DisplayInputs) -> list[str]:
-    """Return the configured models that the paper has, too."""
+    """Return the configured models that are in the paper."""
     return [model.name for model in inputs.own_models() if model.published_as]
 
 
@@ -193,7 +196,7 @@ def gains_numbers(inputs: DisplayInputs) -> pd.DataFrame:
         {},
         MEASURES,
         average_gains(scores, counted),
-        files=[*dict.fromkeys(path for (path,) in of_models["files"])],
+        files=list(dict.fromkeys(chain.from_iterable(of_models["files"]))),
         obstacles=obstacles,
     )
     return numbers.frame()

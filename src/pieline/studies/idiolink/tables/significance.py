@@ -59,26 +59,31 @@ def significance(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     labels = inputs.labels()
     groups: dict[str, list[Row]] = {}
     keys = ("model", "train_mode", "loss", "seed", "against", "query_mode")
-    for (model, train_mode, loss, seed, *modes), pair in rows_of(numbers, keys).items():
+    for (model, train_mode, loss, seed, first, second), pair in rows_of(numbers, keys).items():
         label = labels[model]
         if train_mode:
             label += f" ({mode_label(train_mode)}, {loss} loss, seed {seed})"
-        groups.setdefault(label, []).append(_row((label, *map(mode_label, modes)), pair))
+        row = _row((label, mode_label(first), mode_label(second)), pair)
+        groups.setdefault(label, []).append(row)
     results = load_records(inputs.metrics, ModeSignificance)
-    one, *_ = results
-    resampling = _drawn(one.pies, one.queries, one.resamples, one.patterns)
-    tested = numbers["ours"].notna().all()
+    any_result = results[0]
+    resampling = _resampling(
+        any_result.pies, any_result.queries, any_result.resamples, any_result.patterns
+    )
+    notes = notes_on(results)
+    if numbers["ours"].isna().any():
+        notes = (*notes, UNKNOWN_NOTE)
     return _table(
         "Model",
         groups.values(),
         f"Differences between query modes in points (second minus first), {_TESTED} for a model's"
         f" pairs of modes. {resampling}",
-        notes_on(results) if tested else (*notes_on(results), UNKNOWN_NOTE),
+        notes,
     )
 
 
 def _tests(study: ConfiguredStudy) -> DisplayInputs | None:
-    models = [*given.ranked(study), *given.tuned_bases(study)]
+    models = given.ranked(study) + given.tuned_bases(study)
     return given.shown(study, given.others(study, paths.SIGNIFICANCE), models)
 
 
@@ -106,13 +111,14 @@ def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
             continue
         scores = {model: item.by_pie for model, (item, _) in runs.items()}
         for pair in compare_models(scores, **inputs.options, seed=0):
-            of_pair = [runs[pair.first], runs[pair.second]]
+            first, first_path = runs[pair.first]
+            second, second_path = runs[pair.second]
             numbers.add(
                 {**paths.keys_of("test", pair.second, mode, 0), "against": pair.first},
                 [DIFFERENCES[pair.metric]],
                 pair,
-                files=[path for _, path in of_pair],
-                obstacles=obstacles_of(*(item for item, _ in of_pair)),
+                files=[first_path, second_path],
+                obstacles=obstacles_of(first, second),
                 p_value=pair.p_value,
                 p_holm=pair.p_holm,
             )
@@ -123,13 +129,14 @@ def model_pairs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the differences between models by query mode, in points, with p-values."""
     labels = inputs.labels()
     groups: dict[str, list[Row]] = {}
-    for (mode, *models), pair in rows_of(numbers, ("query_mode", "against", "model")).items():
-        names = (mode_label(mode), *(labels[model] for model in models))
-        groups.setdefault(mode, []).append(_row(names, pair))
+    pairs = rows_of(numbers, ("query_mode", "against", "model"))
+    for (mode, first, second), pair in pairs.items():
+        row = _row((mode_label(mode), labels[first], labels[second]), pair)
+        groups.setdefault(mode, []).append(row)
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     sizes = [scores.queries for scores in metrics[0].by_pie.values()]
     patterns = sign_patterns(len(sizes), inputs.options["permutations"])
-    resampling = _drawn(len(sizes), sum(sizes), inputs.options["resamples"], patterns)
+    resampling = _resampling(len(sizes), sum(sizes), inputs.options["resamples"], patterns)
     return _table(
         "Query",
         groups.values(),
@@ -143,7 +150,7 @@ def _pairs(study: ConfiguredStudy) -> DisplayInputs | None:
     ranked, settings = given.ranked(study), study.settings
     runs = given.zero_shot(study, ranked)
     modes = [run.where["query_mode"] for run in runs]
-    if len({*modes}) == len(modes):
+    if len(set(modes)) == len(modes):
         return None
     options = {
         "permutations": settings.permutations,
@@ -173,9 +180,11 @@ def _table(
     label: str, groups: Iterable[Sequence[Row]], caption: str, notes: tuple[str, ...]
 ) -> TableContent:
     """Lay out a table of compared pairs; `label` is the header of the first column."""
-    scores = (head for name in METRICS.values() for head in (Head(name), _P_VALUE))
+    heads = [Head(label), Head("First"), Head("Second")]
+    for name in METRICS.values():
+        heads += [Head(name), _P_VALUE]
     return TableContent(
-        heads=((*map(Head, (label, "First", "Second")), *scores),),
+        heads=(tuple(heads),),
         groups=tuple(Group(tuple(rows)) for rows in groups),
         caption=caption.format(p="p"),
         caption_latex=caption.format(p="$p$").replace("%", r"\%"),
@@ -185,7 +194,7 @@ def _table(
     )
 
 
-def _drawn(pies: int, queries: int, resamples: int, patterns: int) -> str:
+def _resampling(pies: int, queries: int, resamples: int, patterns: int) -> str:
     """Return the caption text on resampling, which is the same for all tests in a table."""
     every = "all " if patterns == 2**pies else ""
     return (
@@ -233,8 +242,8 @@ def hardest_first(ours: pd.DataFrame, means: PieMeans) -> list[str]:
 
     PIEs without means come last.
     """
-    over_modes = means.values.mean(axis="columns").reindex(sorted({*ours["scope"]}))
-    return [*over_modes.sort_values(kind="stable").index]
+    over_modes = means.values.mean(axis="columns").reindex(sorted(set(ours["scope"])))
+    return list(over_modes.sort_values(kind="stable").index)
 
 
 def zero_shot_means(ours: pd.DataFrame) -> PieMeans:
@@ -281,14 +290,10 @@ def notes_on_means(means: PieMeans, ours: pd.DataFrame, labels: Mapping[str, str
     zero_shot = ours.loc[ours["train_mode"] == "", "model"].unique()
     averaged = ", ".join(labels[name] for name in means.models) or "no model"
     others = ", ".join(labels[name] for name in zero_shot if name not in means.models)
-    return [
-        f"Every zero-shot mean is over the same models: {averaged}.",
-        *(
-            [f"Not averaged, because a query mode or a score is missing: {others}."]
-            if others
-            else []
-        ),
-    ]
+    notes = [f"Every zero-shot mean is over the same models: {averaged}."]
+    if others:
+        notes.append(f"Not averaged, because a query mode or a score is missing: {others}.")
+    return notes
 
 
 def by_pie(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
@@ -297,22 +302,21 @@ def by_pie(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     The frame has both metrics of every model.
     """
     means = zero_shot_means(numbers)
-    rows = [
-        Row(
-            (str(rank), pie),
-            tuple(Cell(text=rounded(of_modes.get(pie), 2)) for _, of_modes in means.values.items()),
-        )
-        for rank, pie in enumerate(hardest_first(numbers, means), start=1)
-    ]
+    modes = list(means.values.columns)
+    rows = []
+    for rank, pie in enumerate(hardest_first(numbers, means), start=1):
+        cells = tuple(Cell(text=rounded(means.values[mode].get(pie), 2)) for mode in modes)
+        rows.append(Row((str(rank), pie), cells))
+    heads = [Head("Rank"), Head("PIE")]
+    heads += [Head(mode_label(mode)) for mode in modes]
+    notes = notes_on_means(means, numbers, inputs.labels())
+    notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))
     return TableContent(
-        heads=((*map(Head, ("Rank", "PIE", *map(mode_label, means.values.columns))),),),
+        heads=(tuple(heads),),
         groups=(Group(tuple(rows)),),
         caption="nDCG@10 of each PIE by query mode in percent, the mean over zero-shot models with"
         " all these modes; the hardest PIE comes first.",
-        notes=(
-            *notes_on_means(means, numbers, inputs.labels()),
-            *notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
-        ),
+        notes=tuple(notes),
         long=True,
     )
 
@@ -320,10 +324,11 @@ def by_pie(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 def by_pie_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     """Return inputs with all zero-shot and fine-tuned runs; None without zero-shot ones."""
     ranked = given.ranked(study)
-    if not (zero_shot := given.zero_shot(study, ranked)):
+    runs = given.zero_shot(study, ranked)
+    if not runs:
         return None
-    tuned = [run for run in given.tuned(study) if not run.lacks]
-    return given.shown(study, [*zero_shot, *tuned], ranked)
+    runs += [run for run in given.tuned(study) if not run.lacks]
+    return given.shown(study, runs, ranked)
 
 
 BY_PIE_TABLE = Table(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 
 import pandas as pd
 
@@ -78,13 +79,16 @@ def run_of(item: IdiolinkMetrics) -> dict[str, str]:
 
 def obstacles_of(*measured: Measured) -> list[str]:
     """Return why numbers are not comparable with printed ones: data first, then settings."""
-    data = [] if all(map(data_is_explained, measured)) else [NOT_RELEASED]
-    settings = (reason for item in measured for reason in item.conditions.deviations)
-    return [*data, *dict.fromkeys(settings)]
+    reasons: list[str] = []
+    if not all(map(data_is_explained, measured)):
+        reasons.append(NOT_RELEASED)
+    for item in measured:
+        reasons += item.conditions.deviations
+    return list(dict.fromkeys(reasons))
 
 
 def released_obstacles(item: IdiolinkMetrics) -> list[str]:
-    """Return why a run is not comparable with the authors' released run, besides `obstacles_of`."""
+    """Return further reasons (see `obstacles_of`) why a run is not comparable with the authors'."""
     tuning = item.tuning
     if not tuning or (tuning.query_mode, tuning.composition) == (item.query_mode, item.composition):
         return []
@@ -101,16 +105,18 @@ def released_note(item: IdiolinkMetrics) -> str:
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     """Return notes on the data, the inputs and the missing scores of a table or figure."""
     records = list(measured)
-    inputs = [item.conditions.settings.get("inputs") for item in records]
-    ranked = [item for item in records if isinstance(item, IdiolinkMetrics)]
-    notes = {
-        SAMPLE_NOTE: not all(map(data_is_explained, records)),
-        RELEASED_INPUTS_NOTE: "released" in inputs,
-        UNKNOWN_NOTE: any(
-            getattr(item.overall, name) is None for item in ranked for name in MEASURES
-        ),
-    }
-    return tuple(note for note, holds in notes.items() if holds)
+    notes = []
+    if not all(map(data_is_explained, records)):
+        notes.append(SAMPLE_NOTE)
+    if any(item.conditions.settings.get("inputs") == "released" for item in records):
+        notes.append(RELEASED_INPUTS_NOTE)
+    if any(isinstance(item, IdiolinkMetrics) and _lacks_score(item) for item in records):
+        notes.append(UNKNOWN_NOTE)
+    return tuple(notes)
+
+
+def _lacks_score(item: IdiolinkMetrics) -> bool:
+    return any(getattr(item.overall, name) is None for name in MEASURES)
 
 
 def of_rankings(
@@ -121,7 +127,7 @@ def of_rankings(
     return of_runs(
         inputs,
         records,
-        [*measures],
+        list(measures),
         run_of,
         obstacles_of,
         released_obstacles=released_obstacles,
@@ -139,13 +145,10 @@ def scores_table(
     blank = Head("", span=len(labels))
     scores = [Head(label, span=2) for label in METRICS.values()]
     settings = [Head(f"{what} instructions", 2 * len(METRICS)) for what in ("without", "with")]
+    marked_groups = [Group(tuple(map(with_arrows, rows)), title) for title, rows in groups.items()]
     content = TableContent(
         heads=((blank, *settings), (blank, *scores, *scores), headers(labels, SCORE_COLUMNS)),
-        groups=tuple(
-            Group(members, title)
-            for title, rows in groups.items()
-            if (members := tuple(map(with_arrows, rows)))
-        ),
+        groups=tuple(group for group in marked_groups if group.rows),
         caption=f"{caption} {MARKS}",
         notes=notes,
     )
@@ -156,7 +159,7 @@ def with_arrows(row: Row) -> Row:
     """Mark each span score as above or below the sentence score, rounded to two decimals."""
     cells = list(row.cells)
     for place in range(1, len(cells), 2):
-        before, after = (rounded(item.ours, 2) for item in cells[place - 1 : place + 1])
+        before, after = rounded(cells[place - 1].ours, 2), rounded(cells[place].ours, 2)
         if before and after and before != after:
             up = float(after) > float(before)
             cells[place] = replace(cells[place], mark="up" if up else "down")
@@ -164,10 +167,10 @@ def with_arrows(row: Row) -> Row:
 
 
 def ordered_models(inputs: DisplayInputs, file: str) -> list[ModelDescription]:
-    """Return the models that have rows, in order.
+    """Return the models that have rows, in the order of a printed table.
 
-    The order is that of a printed table, with models that are not in the paper last. If only this
-    run's models have rows, it is that of the configuration.
+    Models that are not in the paper come last. If only this run's models have rows, they have the
+    order of the configuration.
     """
     models = inputs.row_models()
     if inputs.rows == "run":
@@ -231,12 +234,12 @@ def bm25_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 def bm25(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of appendix E.2: tuned k1 and b, and scores (percent) of BM25."""
-    columns = [
-        Column("k1", "k1", latex="$k_1$"),
-        Column("b", "b", latex="$b$"),
-        *(Column(metric, label) for metric, label in METRICS.items()),
-    ]
+    columns = [Column("k1", "k1", latex="$k_1$"), Column("b", "b", latex="$b$")]
+    columns += [Column(metric, label) for metric, label in METRICS.items()]
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
+    notes = notes_on(metrics)
+    if any(item.tuning and not item.tuning.grid for item in metrics):
+        notes = (UNTUNED, *notes)
     by_run = rows_of(numbers, ("model", "query_mode"))
     rows = [number_row((mode,), columns, scores) for (_, mode), scores in by_run.items()]
     return TableContent(
@@ -245,10 +248,7 @@ def bm25(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         caption="BM25 on IdioLink in percent; k1 and b chosen on the validation split by nDCG@10.",
         caption_latex="BM25 on IdioLink in percent; $k_1$ and $b$ chosen on the validation split"
         " by nDCG@10.",
-        notes=(
-            *([UNTUNED] if any(item.tuning and not item.tuning.grid for item in metrics) else []),
-            *notes_on(metrics),
-        ),
+        notes=notes,
         wide=False,
     )
 
@@ -282,25 +282,24 @@ def ablation(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
     The table is not in the paper.
     """
-    compositions = [name for name in COMPOSITION_LABELS if name in {*numbers["composition"]}]
+    ranked_compositions = set(numbers["composition"])
+    compositions = [name for name in COMPOSITION_LABELS if name in ranked_compositions]
     columns = [
         Column(f"{composition} {metric}", COMPOSITION_LABELS[composition])
-        for metric in METRICS
-        for composition in compositions
+        for metric, composition in product(METRICS, compositions)
     ]
     by_run = rows_of(numbers, ("model", "query_mode"), across=("composition",))
     groups = []
     for model in inputs.models:
-        runs = ((mode, by_run.get((model.name, mode), {})) for mode in QUERY_MODES)
-        rows = [
-            number_row((model.label, mode_label(mode)), columns, scores)
-            for mode, scores in runs
-            if all(column.measure in scores for column in columns)
-        ]
+        rows = []
+        for mode in QUERY_MODES:
+            scores = by_run.get((model.name, mode), {})
+            if all(column.measure in scores for column in columns):
+                rows.append(number_row((model.label, mode_label(mode)), columns, scores))
         groups.append(Group(tuple(rows)))
-    scores = [Head(label, span=len(compositions)) for label in METRICS.values()]
+    heads = [Head(label, span=len(compositions)) for label in METRICS.values()]
     return TableContent(
-        heads=((Head("", span=2), *scores), headers(["Model", "Query"], columns)),
+        heads=((Head("", span=2), *heads), headers(["Model", "Query"], columns)),
         groups=tuple(groups),
         caption="The same queries over several compositions of the index, in percent: all usages,"
         " without the idiomatic documents, and literal and idiomatic documents only.",
@@ -309,7 +308,7 @@ def ablation(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _compositions(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not {*study.settings.compositions} - {"full"}:
+    if set(study.settings.compositions) <= {"full"}:
         return None
     ranked = given.ranked(study)
     models = given.of_kinds(study, ranked, "bm25", "embedder", *given.OWN_RANKERS)
@@ -343,12 +342,12 @@ documents of their subject as relevant."""
 
 
 def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return those of our scores that the authors' released run has, too."""
+    """Return our scores for the same runs and scopes as in the authors' released run."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
     for item, path in zip(records, inputs.metrics, strict=True):
-        for scope in list(_SCOPES)[1:]:
-            scores = {"by_subject": item.same_subject, **item.by_usage}.get(scope)
+        for scope in list(_SCOPES)[1:]:  # `of_rankings` has the overall scores
+            scores = item.same_subject if scope == "by_subject" else item.by_usage.get(scope)
             numbers.add(
                 {**run_of(item), "scope": scope},
                 RANKING,
@@ -361,53 +360,48 @@ def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     ours = pd.concat([of_rankings(inputs), numbers.frame()])
     theirs = read_released(inputs.files, inputs.names())
     assert theirs is not None
-    return ours.merge(theirs[[*KEYS]], on=[*KEYS])
+    keys = list(KEYS)
+    return ours.merge(theirs[keys], on=keys)
 
 
 def released_run(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out our scores, the printed ones and those of the authors' released run.
 
-    A row has a model, query mode and composition that both runs have.
+    There is a row for each model, query mode and composition that both runs have.
     """
     by_run = rows_of(numbers, ("model", "composition", "query_mode"), across=("scope",))
     groups = []
     for model in inputs.models:
         rows = []
-        for composition, label in COMPOSITION_LABELS.items():
-            for mode in QUERY_MODES:
-                if not (scores := by_run.get((model.name, composition, mode))):
-                    continue
-                cells = (
-                    _cell(scores.get(f"{scope} {metric}".strip()))
-                    for metric in METRICS
-                    for scope in _SCOPES
-                )
-                rows.append(Row((model.label, label, mode_label(mode)), tuple(cells)))
+        for composition, mode in product(COMPOSITION_LABELS, QUERY_MODES):
+            if scores := by_run.get((model.name, composition, mode)):
+                labels = (model.label, COMPOSITION_LABELS[composition], mode_label(mode))
+                names = [f"{scope} {metric}".strip() for metric, scope in product(METRICS, _SCOPES)]
+                rows.append(Row(labels, tuple(_cell(scores.get(name)) for name in names)))
         groups.append(Group(tuple(rows)))
     heads = [Head(label, span=len(_SCOPES)) for label in METRICS.values()]
+    scopes = list(_SCOPES.values()) * len(METRICS)
+    notes = _counted(numbers)
+    notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))
     return TableContent(
-        heads=(
-            (Head("", span=3), *heads),
-            (*map(Head, ("Model", "Index", "Query")), *map(Head, [*_SCOPES.values()] * 2)),
-        ),
+        heads=((Head("", span=3), *heads), headers(["Model", "Index", "Query", *scopes])),
         groups=tuple(group for group in groups if group.rows),
         caption="Our scores and, in brackets, those of the authors' released run, in percent. The"
         " paper does not print the latter; scores in parentheses are printed in its Table 2.",
-        notes=(
-            *_counted(numbers),
-            *notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
-        ),
+        notes=tuple(notes),
         long=True,
     )
 
 
 def _cell(number: Number | None) -> Cell:
-    """Return the cell of a score, as a text with the printed and the released one."""
+    """Return a cell with our score, the printed one in parentheses and the released in brackets."""
     if number is None:
         return Cell()
-    printed = [] if number.printed is None else [f"({number.printed:g})"]
-    texts = [rounded(number.ours, 2) or "–", *printed, f"[{rounded(number.released, 2)}]"]
-    return Cell(replace(number, printed=None), text=" ".join(texts))
+    text = rounded(number.ours, 2) or "–"
+    if number.printed is not None:
+        text += f" ({number.printed:g})"
+    text += f" [{rounded(number.released, 2)}]"
+    return Cell(replace(number, printed=None), text=text)
 
 
 def _reference(study: ConfiguredStudy) -> DisplayInputs | None:
@@ -434,9 +428,10 @@ def _counted(numbers: pd.DataFrame) -> list[str]:
     judged = numbers[numbers["released_verdict"] != ""]
     for mode, verdict in zip(judged["query_mode"], judged["released_verdict"], strict=True):
         counts.setdefault(mode, Counter())[verdict] += 1
-    listed = [
+    if not counts:
+        return []
+    parts = [
         f"{mode_label(mode)}: {verdicts[EQUAL]} of {pluralize(verdicts.total(), 'score')}"
         for mode, verdicts in counts.items()
     ]
-    equal = "Equal to the released run at four digits (as fractions)"
-    return [f"{equal}: {'; '.join(listed)}."] if listed else []
+    return [f"Equal to the released run at four digits (as fractions): {'; '.join(parts)}."]

@@ -56,7 +56,7 @@ class TrainingLog(Record):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training tuples, the split that they are from, and the validation split."""
+    """Training tuples, their split, and the validation split."""
 
     tuples: Sequence[TrainingTuple]
     train: IdiolinkDataset
@@ -146,7 +146,7 @@ def fine_tune(
     remaining = range(len(scores), settings.max_epochs)
     steps = training.steps * len(remaining)
     with Progress(total=steps, desc="training", unit="steps", shown=progress) as bar:
-        training.say, training.advance = partial(bar.write, file=sys.stderr), bar.update
+        training.report_to(bar)
         if scores:
             training.say(f"resuming after epoch {len(scores)}")
         for epoch in remaining:
@@ -202,6 +202,11 @@ class _Training:
         self.schedule = get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
             self.optimizer, settings.warmup_steps, self.steps * settings.max_epochs
         )
+
+    def report_to(self, bar: Progress) -> None:
+        """Report steps and messages to a progress bar."""
+        self.say = partial(bar.write, file=sys.stderr)
+        self.advance = bar.update
 
     @property
     def memory(self) -> tuple[bool, int]:
@@ -312,25 +317,21 @@ class _Training:
         self.say(f"out of memory: {note}")
 
     def _loss(self, batch: Sequence[TrainingTuple]) -> torch.Tensor:
+        """Return the loss of a batch, which must be finite."""
+        queries = [self._queries[row.query] for row in batch]
+        documents = []
+        for row in batch:
+            names = (row.positive, *row.hard, *row.soft)
+            documents += [document_text(self._documents[name], self.entry) for name in names]
         with torch.autocast(
             self.model.device.type,
             dtype=torch.bfloat16,  # float16 would need a scaled loss
             enabled=self.entry.dtype != "float32" and self.model.device.type == "cuda",
         ):
-            queries = self._encode(
-                self._texts([self._queries[row.query] for row in batch]),
-                by_span=self.by_span,
-            )
-            documents = self._encode(
-                [
-                    document_text(self._documents[name], self.entry)
-                    for row in batch
-                    for name in (row.positive, *row.hard, *row.soft)
-                ],
-                by_span=False,
-            )
-        grouped = documents.float().unflatten(0, (len(batch), -1))  # type: ignore[no-untyped-call]
-        loss = LOSSES[self.settings.loss](queries.float(), grouped[:, 0], grouped[:, 1:])
+            query_vectors = self._encode(self._texts(queries), by_span=self.by_span)
+            vectors = self._encode(documents, by_span=False)
+        grouped = vectors.float().unflatten(0, (len(batch), -1))  # type: ignore[no-untyped-call]
+        loss = LOSSES[self.settings.loss](query_vectors.float(), grouped[:, 0], grouped[:, 1:])
         if not torch.isfinite(loss):
             raise UserError(
                 f"the loss is {loss.item()}",
@@ -345,18 +346,15 @@ class _Training:
         if by_span:
             tokenized.check_spans()
         order = tokenized.by_length
-
-        def encode(indices: Sequence[int]) -> torch.Tensor:
-            encoded = tokenized.encode(indices, spans=by_span)
-            return encoded.sentence if encoded.span is None else encoded.span
-
         parts = []
         for start in range(0, len(order), self.texts_at_once):
             indices = order[start : start + self.texts_at_once]
             if self.recomputes:
-                parts.append(recomputed(encode, indices, use_reentrant=False))
+                parts.append(
+                    recomputed(_encode_batch, tokenized, indices, by_span, use_reentrant=False)
+                )
             else:
-                parts.append(encode(indices))
+                parts.append(_encode_batch(tokenized, indices, by_span))
         return torch.cat(parts)[torch.tensor(order).argsort()]
 
     def _texts(self, queries: Sequence[Query]) -> list[QueryText]:
@@ -364,6 +362,12 @@ class _Training:
             query_text(query, self.entry, instructed=self.instructed, by_span=self.by_span)
             for query in queries
         ]
+
+
+def _encode_batch(tokenized: TokenizedTexts, indices: Sequence[int], by_span: bool) -> torch.Tensor:
+    """Return the span embeddings of some texts, or their sentence embeddings."""
+    encoded = tokenized.encode(indices, spans=by_span)
+    return encoded.sentence if encoded.span is None else encoded.span
 
 
 def _stale_epochs(scores: Sequence[float], min_delta: float) -> int:

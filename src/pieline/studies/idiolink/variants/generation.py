@@ -190,22 +190,23 @@ class Writing(RoleTask):
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return the first question about every pair, and a retry per unusable recorded answer."""
-        writer, waiting = self.role(entry, self.attempts), load_jsonl(self.inputs["pairs"], Pair)
-        result: list[Question] = []
+        writer = self.role(entry, self.attempts)
+        waiting = load_jsonl(self.inputs["pairs"], Pair)
+        questions: list[Question] = []
         for attempt in range(self.attempts):
             batch = [
                 generation_question(pair, writer, self.collection, attempt=attempt)
                 for pair in waiting
             ]
-            result += batch
+            questions += batch
             recorded = read_answers(self.recordings, {question.key for question in batch})
-            waiting = [
-                pair
-                for pair, question in zip(waiting, batch, strict=True)
-                if (answer := recorded.get(question.key))
-                and not _is_usable(answer, pair, self.collection)
-            ]
-        return result
+            unusable = []
+            for pair, question in zip(waiting, batch, strict=True):
+                answer = recorded.get(question.key)
+                if answer and not _is_usable(answer, pair, self.collection):
+                    unusable.append(pair)
+            waiting = unusable
+        return questions
 
     def likely_output_tokens(self) -> int:
         """Return the estimated number of output tokens for all texts of a pair."""

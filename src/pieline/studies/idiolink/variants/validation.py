@@ -2,8 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import ValidationError, model_validator
 
@@ -128,27 +129,34 @@ def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[Text
     """Judge the texts of one collection by majority vote; return the verdicts sorted by id."""
     questions = validation_questions(texts, judge)
     answers = ask([question for question, _ in questions])
-    votes: dict[str, list[tuple[str, TextJudgment | None, str]]] = defaultdict(list)
+    votes: dict[str, list[_Vote]] = defaultdict(list)
     for question, members in questions:
-        judgments = _judgments(answers[question.key], len(members))
-        for text, (vote, judgment) in zip(members, judgments, strict=True):
-            votes[text.id].append((vote, judgment, question.key))
-    verdicts = []
-    for name in sorted(votes):
-        parsed_judgments = [judgment for _, judgment, _ in votes[name] if judgment]
-        verdicts.append(
-            TextVerdict(
-                id=name,
-                votes=[vote for vote, _, _ in votes[name]],
-                label=majority([vote for vote, _, _ in votes[name]]),
-                failed=dict(Counter(failed for item in parsed_judgments for failed in item.failed)),
-                comments=[
-                    item.comment for item in parsed_judgments if item.failed and item.comment
-                ],
-                answer_keys=[key for _, _, key in votes[name]],
-            )
-        )
-    return verdicts
+        votes_of_answer = _votes(answers[question.key], len(members))
+        for text, vote in zip(members, votes_of_answer, strict=True):
+            votes[text.id].append(vote)
+    return [_verdict(name, votes[name]) for name in sorted(votes)]
+
+
+class _Vote(NamedTuple):
+    """An answer's vote on a text: `valid`, `invalid` or why it is missing, with the judgment."""
+
+    value: str
+    judgment: TextJudgment | None
+    answer_key: str
+
+
+def _verdict(name: str, votes: Sequence[_Vote]) -> TextVerdict:
+    """Return the outcome of the votes on the text with the id `name`."""
+    values = [vote.value for vote in votes]
+    judgments = [vote.judgment for vote in votes if vote.judgment]
+    return TextVerdict(
+        id=name,
+        votes=values,
+        label=majority(values),
+        failed=dict(Counter(chain.from_iterable(judgment.failed for judgment in judgments))),
+        comments=[each.comment for each in judgments if each.failed and each.comment],
+        answer_keys=[vote.answer_key for vote in votes],
+    )
 
 
 class Validation(RoleTask):
@@ -183,21 +191,27 @@ class Validation(RoleTask):
         return load_jsonl(self.inputs["texts"], GeneratedText)
 
 
-def _judgments(answer: Answer, texts: int) -> list[tuple[str, TextJudgment | None]]:
-    """Return an answer's vote on each text, with the judgment; None for a missing vote."""
+def _votes(answer: Answer, texts: int) -> list[_Vote]:
+    """Return an answer's vote on each of its texts, of which `texts` is the number."""
     parsed = parse_object(answer, Judgments)
     if parsed.value is None:
-        return [(parsed.outcome.value, None)] * texts
+        return [_Vote(parsed.outcome.value, None, answer.key)] * texts
     by_number = {item.number: item for item in parsed.value.judgements}
     numbers = range(1, texts + 1)
     if len(by_number) < len(parsed.value.judgements) or not by_number.keys() <= set(numbers):
         # The judgments cannot be assigned to texts.
-        return [("unparseable", None)] * texts
-    judgments = [by_number.get(number) for number in numbers]
-    return [
-        ("missing" if item is None else "invalid" if item.failed else "valid", item)
-        for item in judgments
-    ]
+        return [_Vote("unparseable", None, answer.key)] * texts
+    votes = []
+    for number in numbers:
+        judgment = by_number.get(number)
+        votes.append(_Vote(_vote_value(judgment), judgment, answer.key))
+    return votes
+
+
+def _vote_value(judgment: TextJudgment | None) -> str:
+    if judgment is None:
+        return "missing"
+    return "invalid" if judgment.failed else "valid"
 
 
 Action = Literal["valid", "span_corrected", "text_revised", "replaced"]
@@ -321,13 +335,10 @@ def to_review(
     texts: Iterable[GeneratedText], verdicts: Iterable[TextVerdict], gold: Iterable[str]
 ) -> list[GeneratedText]:
     """Return the texts to review, sorted by id: all texts of gold PIEs, flagged texts of others."""
-    by_id = {verdict.id: verdict for verdict in verdicts}
-    checked = set(gold)
-    return [
-        text
-        for text in sorted(texts, key=lambda text: text.id)
-        if text.pie in checked or by_id[text.id].flagged
-    ]
+    flagged = {verdict.id: verdict.flagged for verdict in verdicts}
+    gold_pies = set(gold)
+    selected = [text for text in texts if text.pie in gold_pies or flagged[text.id]]
+    return sorted(selected, key=lambda text: text.id)
 
 
 def write_review(
@@ -392,21 +403,28 @@ def apply_corrections(
             where=where,
             hint="remove it, or use the corrections for these texts",
         )
-    corrected = []
-    for text in texts:
-        changes: dict[str, Any] = {}
-        if correction := corrections.get(text.id):
-            decided = (correction.sentence, correction.span)
-            if [*map(nfc, decided)] != [nfc(text.sentence), nfc(text.span)]:
-                raise UserError(
-                    f"text {text.id!r} has changed since the decision",
-                    where=where,
-                    hint="review it again",
-                )
-            changes = {"sentence": correction.sentence_after, "span": correction.span_after}
-            changes["is_gold"] = True
-        corrected.append(text.model_copy(update=changes))
-    return corrected
+    return [_corrected(text, corrections.get(text.id), where) for text in texts]
+
+
+def _corrected(
+    text: GeneratedText, correction: Correction | None, where: str | Path
+) -> GeneratedText:
+    """Return a text with its correction, if there is one."""
+    if correction is None:
+        return text
+    is_same_sentence = nfc(correction.sentence) == nfc(text.sentence)
+    if not is_same_sentence or nfc(correction.span) != nfc(text.span):
+        raise UserError(
+            f"text {text.id!r} has changed since the decision",
+            where=where,
+            hint="review it again",
+        )
+    changes = {
+        "sentence": correction.sentence_after,
+        "span": correction.span_after,
+        "is_gold": True,
+    }
+    return text.model_copy(update=changes)
 
 
 class CorrectionCounts(Record):
