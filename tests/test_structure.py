@@ -105,7 +105,7 @@ def test_modules_of_a_study_are_named_after_the_stages(study: str) -> None:
     own = {path.stem for path in folder.iterdir() if not path.name.startswith("_")}
     besides = {
         *("study", "settings", "paths", "records", "bio", "verdicts", "items"),
-        *("runs", "files", "models", "tasks", "checks", "inputs"),
+        *("runs", "files", "models", "tasks", "inputs"),
     }
     assert own - besides <= {*STAGES, "tables", "figures"}
     order = {stage: place for place, stage in enumerate([*STAGES, "tables", "figures"])}
@@ -137,7 +137,7 @@ PLANNING = {
     *("pieline.config", "pieline.configured_tasks", "pieline.plan", "pieline.project"),
     *("pieline.resources", "pieline.reuse", "pieline.study", "pieline.results.run_report"),
     *(f"pieline.studies.{study}.{module}" for study in ("jam", "idiots", "idiolink")
-      for module in ("study", "runs", "files", "models", "tasks", "checks")),
+      for module in ("study", "runs", "files", "models", "tasks")),
 }  # fmt: skip
 """Modules that decide what to run. No job's code may depend on them: a change would rerun it."""
 PLANNING_SCRIPTS = {"answers", "check", "estimate_cost", "serve", "weights"}

@@ -40,7 +40,6 @@ from pieline.studies.idiolink import runs as idiolink_runs
 from pieline.studies.idiolink.study import IdiolinkStudy
 from pieline.studies.idiolink.tables import zero_shot
 from pieline.studies.idiots import files as idiots_files
-from pieline.studies.idiots import inputs as idiots_inputs
 from pieline.studies.idiots import paths as idiots_paths
 from pieline.studies.idiots import runs as idiots_runs
 from pieline.studies.jam import files as jam_files
@@ -330,7 +329,7 @@ def test_own_idioms_are_detected(folder: Path, tmp_path: Path) -> None:
     stated = idiots_runs.conditions(study, "mine", "mine").canonical()
     run_script(
         "idiots_dataset", input={"sentences": table, "kinds": [], "upstream": UPSTREAM},
-        output=data, params={"name": idiots_inputs.TABLE, "origin": origin, "limit": None},
+        output=data, params={"name": idiots_paths.TABLE, "origin": origin, "limit": None},
     )  # fmt: skip
     assert read_json(idiots_paths.MANIFEST)["origin"] == "own"
     job = {"model": "mine", "setting": "mine", "seed": "1"}

@@ -5,7 +5,7 @@ from typing import get_args
 from pieline.project import alternatives
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
-from pieline.studies.idiots.inputs import no_data, raw_name
+from pieline.studies.idiots.paths import no_data, raw_name
 from pieline.studies.idiots.settings import DetectionSetting, IdiotsSettings
 from pieline.study import Study
 

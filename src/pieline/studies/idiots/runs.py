@@ -9,7 +9,7 @@ from pieline.core.conditions import Conditions
 from pieline.llm.obstacles import unsupported_reason
 from pieline.models.llm import LLMEntry
 from pieline.plan import Run
-from pieline.studies.idiots import inputs, paths, tasks
+from pieline.studies.idiots import paths, tasks
 from pieline.studies.idiots.files import Idiots
 from pieline.study import OWN_PROMPT, Study
 
@@ -36,14 +36,14 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
                 conditions=run_conditions(model, setting),
                 recordings=tasks.recordings(study).format(**where) if kind == "llm" else "",
                 behind=(predictions, paths.SENTENCES),
-                unsupported=inputs.no_data(study) or _unsupported(study, model, setting),
+                unsupported=paths.no_data(study) or _unsupported(study, model, setting),
                 archive=study.project.archive_with(paths.METRICS.format(**where)),
             )
 
 
 def lacks(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
     """Return why runs cannot be made, by metric file."""
-    if reason := inputs.no_data(study):
+    if reason := paths.no_data(study):
         return {run.metrics: reason for run in runs}
     return Study.lacks(study, runs)
 

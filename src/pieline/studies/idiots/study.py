@@ -1,11 +1,59 @@
-"""The IdioTS study."""
+"""The IdioTS study, and the validation of its settings and data."""
 
 from typing import ClassVar
 
+from pieline.core.conditions import RunIdentity
+from pieline.core.errors import UserError
+from pieline.llm.prompts import load_prompt
 from pieline.reporting.displays import Display
-from pieline.studies.idiots import checks, figures, files, paths, runs, tables, tasks
+from pieline.studies.idiots import figures, files, paths, runs, tables, tasks
+from pieline.studies.idiots.files import Idiots
 from pieline.studies.idiots.settings import IdiotsSettings
+from pieline.studies.idiots.verdicts import read_cases
 from pieline.study import Items, Study
+
+
+def validate(study: Idiots, where: str) -> None:
+    """Validate the prompts, data and verdicts.
+
+    Raises:
+        UserError: A setting is invalid.
+    """
+    for setting in study.settings.prompts:
+        load_prompt(tasks.prompt(study, setting)).check_shows("sentence")
+    _check_raw_files(study)
+    if study.settings.verdicts:
+        _check_verdicts(study, study.settings.verdicts)
+
+
+def _check_raw_files(study: Idiots) -> None:
+    """Raise a `UserError` if own data has the sentences in both formats."""
+    project = study.project
+    if not project.own_data:
+        return
+    if project.is_available(paths.TABLE) and project.is_available(paths.ARRAY):
+        raise UserError(
+            f"both {paths.TABLE} and {paths.ARRAY} exist",
+            where=project.own_data,
+            hint="remove one",
+        )
+
+
+def _check_verdicts(study: Idiots, path: str) -> None:
+    """Raise a `UserError` if no human verdict is about a configured run."""
+    judged_runs = {case.run for case in read_cases(path) if case.verdict}
+    configured = {
+        RunIdentity(run.model, run.where["setting"], int(run.where["seed"]))
+        for run in study.configured_runs()
+    }
+    if judged_runs & configured:
+        return
+    example = f", only on {' '.join(map(str, min(judged_runs)))}" if judged_runs else ""
+    raise UserError(
+        f"no verdict on a run of this configuration{example}",
+        where=path,
+        hint="fill in the column verdict and leave the others unchanged",
+    )
 
 
 class IdiotsStudy(Study[IdiotsSettings]):
@@ -26,7 +74,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     main_tables = (tables.DETECTION_TABLE.name,)
     main_measures = ("balanced_accuracy", "recall", "specificity", "answers_unreadable")
 
-    check = checks.check
+    check = validate
     configured_runs = runs.configured_runs
     lacks = runs.lacks
     conditions_by_pattern = runs.conditions_by_pattern

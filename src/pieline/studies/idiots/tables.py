@@ -29,7 +29,6 @@ from pieline.reporting.tables import (
 )
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import COUNTS, IdiotsManifest, Origin
-from pieline.studies.idiots.inputs import no_data
 from pieline.studies.idiots.metrics import (
     BY_KIND,
     CONSISTENCY,
@@ -39,6 +38,7 @@ from pieline.studies.idiots.metrics import (
     ERRORS,
     DetectionMetrics,
 )
+from pieline.studies.idiots.paths import no_data
 
 RUN = ("model", "setting", "seed")
 """Keys of a run."""
