@@ -35,7 +35,7 @@ def vectors(study: Idiolink, index: str, model: str, texts: str, seed: str) -> s
 
 
 def query_vectors(study: Idiolink, index: str, model: str, query_mode: str, seed: str) -> list[str]:
-    """Return the path of the embeddings of a split's queries in one mode, as a list."""
+    """Return the path of the embeddings of a split's queries in one mode; the list has one path."""
     return [vectors(study, index, model, query_mode, seed)]
 
 

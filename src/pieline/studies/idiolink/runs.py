@@ -49,7 +49,7 @@ def configured_runs(study: Idiolink) -> Iterator[Run]:
 
 
 class _RankedModel(NamedTuple):
-    """A model with an index, which one job ranks in all query modes of the model."""
+    """A model and the index that one job ranks with it, in all query modes of the model."""
 
     index_name: str
     model: str

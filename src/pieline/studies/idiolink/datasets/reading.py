@@ -83,7 +83,7 @@ def _check_spelling(texts: Iterable[tuple[str | Path, PieText]]) -> None:
 
 
 def _check_ids(places: Iterable[tuple[str | Path, PieText]]) -> None:
-    """Raise a `UserError` if equal parts of ids in the released format state different values."""
+    """Raise a `UserError` if ids in the released format contradict the idioms or subjects."""
     first: dict[tuple[str, int | str], PieText] = {}
     for path, text in places:
         try:

@@ -166,8 +166,16 @@ def idiolink_metrics(
 ) -> tuple[IdiolinkMetrics, QueryScores]:
     """Score a run that ranks `depth` documents for each query of the dataset.
 
-    The seed of `identity` is the training seed (0 for zero-shot models). Intervals are from
-    `resamples` resamples of the PIEs. The metrics state `tuning` and `evidence`.
+    The seed of `identity` is the training seed (0 for zero-shot models).
+
+    Args:
+        run: The ranking.
+        dataset: Documents and queries that were ranked.
+        identity: Model, query mode and seed of the run.
+        evidence: Inputs and conditions of the metrics.
+        depth: Number of documents per query.
+        resamples: Number of resamples of the PIEs, for intervals.
+        tuning: Tuned BM25 parameters; None for other models.
 
     Returns:
         The metrics, and the scores of each query by meaning, including the rank of the first

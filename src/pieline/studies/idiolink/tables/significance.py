@@ -272,7 +272,7 @@ def _over_same_models(values: "pd.Series[float]") -> PieMeans:
     """Average values by model, query mode and PIE over models.
 
     The modes are those of the model with the most modes. Only models with a value for every PIE in
-    all these modes are averaged, because otherwise modes would differ by their models.
+    all these modes are averaged; otherwise, the means of two modes would be over different models.
     """
     complete = values.dropna().unstack("scope").dropna()
     modes_of: dict[str, set[str]] = {name: set() for name in values.index.unique("model")}

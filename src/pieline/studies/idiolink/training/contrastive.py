@@ -115,8 +115,8 @@ def fine_tune(
 ) -> TrainingLog:
     """Fine-tune all weights of a model in place, and keep the weights of the best epoch.
 
-    Queries are embedded in the training mode, and documents always as sentences. With the
-    same arguments, number of threads and device, the weights are bit-identical. If the checkpoint
+    Queries are embedded in the training mode, and documents always as sentences. With the same
+    arguments, number of threads and device, the weights are bit-identical. If the checkpoint
     exists, training resumes after the last completed epoch, with identical results.
 
     Args:
@@ -128,9 +128,6 @@ def fine_tune(
         ndcg_at_10: Function that returns the mean nDCG@10 of a validation run.
         checkpoint: Path for saving the state after each epoch; the caller deletes the file.
         progress: Whether to show a progress bar.
-
-    Returns:
-        The loss and validation score of each epoch, and the number of the best epoch.
 
     Raises:
         UserError: There are too few tuples for a batch, a span is truncated entirely, the loss is

@@ -192,7 +192,7 @@ class Validation(RoleTask):
 
 
 def _votes(answer: Answer, texts: int) -> list[_Vote]:
-    """Return an answer's vote on each of its texts, of which `texts` is the number."""
+    """Return an answer's votes on its texts; `texts` is the number of texts."""
     parsed = parse_object(answer, Judgments)
     if parsed.value is None:
         return [_Vote(parsed.outcome.value, None, answer.key)] * texts

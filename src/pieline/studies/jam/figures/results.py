@@ -401,7 +401,7 @@ def _panels(number: int, *, height: float, shared: bool = False) -> tuple[Drawin
 
 
 def _beyond(marks: Iterable[_Mark], moved: Iterable[_Mark]) -> list[str]:
-    """Return a note with the numbers of the runs that were moved to the edge, if there are any."""
+    """Return a note with the numbers of the runs that were moved to the edge; empty if none was."""
     places: dict[str, list[str]] = defaultdict(list)
     for mark, shown in zip(marks, moved, strict=True):
         if mark != shown:

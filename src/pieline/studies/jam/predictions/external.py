@@ -167,7 +167,11 @@ def _prediction(row: ExternalIdioms, sentence: JamSentence, where: str) -> Idiom
 
 
 def _tagged_idioms(tags: Sequence[Tag], sentence: JamSentence, where: str) -> list[str]:
-    """Return the tagged idioms; raise a `UserError` if the tags are invalid or too few or many."""
+    """Return the tagged idioms.
+
+    Raises:
+        UserError: The tags are invalid, or their number differs from that of the tokens.
+    """
     try:
         spans = spans_of(tags)
     except ValueError as error:

@@ -154,8 +154,8 @@ def questions_about(
 ) -> dict[str, list[Question]]:
     """Return the questions about each sentence, by sentence id.
 
-    Reasoning models are queried without a temperature, and only zero-shot (section 4.3). Samples of
-    one sentence have different sample numbers and, if the provider accepts a seed, different seeds.
+    Reasoning models are asked without a temperature, and only zero-shot (section 4.3). The samples
+    of a sentence differ in their sample number and, if the provider accepts a seed, in their seed.
 
     Raises:
         UserError: The model does not support the setting.

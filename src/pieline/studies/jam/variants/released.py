@@ -122,7 +122,7 @@ def _most_similar(text: str, by_text: Mapping[str, Original], *, where: str) -> 
     """Return the original from which a sentence was edited: the most similar one.
 
     Raises:
-        UserError: None is similar enough.
+        UserError: No original is similar enough.
     """
     similar = process.extractOne(text, list(by_text), scorer=fuzz.ratio, score_cutoff=_EDITED)
     if similar is None:
