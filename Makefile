@@ -37,7 +37,7 @@ unexport SNAKEMAKE_PROFILE PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-reproduce: $(READY)  ## Make all tables and figures on the sample data, and score the shipped rankings.
+reproduce: $(READY)  ## Make all tables and figures on the sample data, and score the rankings in this repository.
 	$(BIN)/snakemake --cores all --directory runs/shipped --configfile config/shipped.yaml -- all
 	$(BIN)/snakemake --cores all all
 	@echo "On the paper's data, by the shipped rankings alone:"

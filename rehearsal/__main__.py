@@ -1,4 +1,7 @@
-"""Rehearse config/paper.yaml: `python -m rehearsal [--size small] [-- ARGUMENTS OF SNAKEMAKE]`."""
+"""Run all jobs of config/paper.yaml with stand-ins for data, weights and providers.
+
+Usage: `python -m rehearsal [--size small] [-- ARGUMENTS OF SNAKEMAKE]`.
+"""
 
 import argparse
 import hashlib
@@ -141,9 +144,19 @@ def rehearse(folder: Path, size: str, arguments: list[str]) -> None:
 def main() -> None:
     """Run a rehearsal from the command line."""
     parser = argparse.ArgumentParser(prog="python -m rehearsal", description=__doc__)
-    parser.add_argument("--size", choices=COPIES, default="full")
-    parser.add_argument("--directory", type=Path, default=ROOT / "runs/rehearsal")
-    parser.add_argument("arguments", nargs="*", help="arguments of snakemake, after --")
+    parser.add_argument(
+        "--size",
+        choices=COPIES,
+        default="full",
+        help="small: one seed and fewer modes (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=ROOT / "runs/rehearsal",
+        help="folder of the run (default: runs/rehearsal)",
+    )
+    parser.add_argument("arguments", nargs="*", help="arguments for snakemake, after --")
     options = parser.parse_args()
     folder = options.directory.absolute()
     folder.mkdir(parents=True, exist_ok=True)
