@@ -1,4 +1,4 @@
-"""Collect the public files that `make verify` uses, and print which could not be had.
+"""Collect the public files that `make verify` uses, and print which are unavailable.
 
 A file comes from the mirror folder if it is there, else from its URL. The program also writes
 FOLDER.yaml, a configuration that reads the files in FOLDER and, if ID10M-JAM's variants are among
@@ -63,7 +63,7 @@ def collect(
     mirror: Path | None,
     digests: Path | None = None,
 ) -> list[str]:
-    """Put files into a folder; return the names of those that could not be had.
+    """Put files into a folder; return the names of those that are unavailable.
 
     Args:
         wanted: Names of public files.

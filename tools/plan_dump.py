@@ -1,8 +1,8 @@
 """Print the plan of configurations as sorted JSON, without running a job.
 
-Two dumps of the same configurations show what a change of the code changes in the plan: targets,
-metric files with their conditions, the files behind them, runs that are left out, archived runs,
-and the questions' recordings, inputs and parameters.
+Two dumps of the same configurations show how a change of the code affects the plan: targets, metric
+files with their conditions, the files behind them, runs that are left out, archived runs, and the
+questions' recordings, inputs and parameters.
 
     python tools/plan_dump.py > before.json             # the default and all files in config/
     python tools/plan_dump.py config/paper.yaml --mirror FOLDER

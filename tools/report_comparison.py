@@ -1,4 +1,4 @@
-"""Print every compared number of a run with the printed one, why others were not, and a summary.
+"""Print the compared numbers of a run, the reasons why others were not compared, and totals.
 
 The program fails if too few numbers are reproduced.
 """

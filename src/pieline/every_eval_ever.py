@@ -213,7 +213,7 @@ def _samples(study: str, metric: MetricFile, rows: list[Json], record: Json) -> 
     known = {result["evaluation_result_id"] for result in record["evaluation_results"]}
     if (score := ITEM_SCORES.get(study)) in known:
         shared["evaluation_result_id"] = score
-    # Of ID10M-JAM and IdioTS, an item is a sentence; of IdioLink, a query.
+    # An item of ID10M-JAM or IdioTS is a sentence; an item of IdioLink is a query.
     items = _rankings(metric, rows) if "query" in rows[0] else _decisions(metric, rows)
     for item in items:
         yield shared | item
@@ -250,7 +250,7 @@ def _decisions(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
 
 
 def _rankings(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
-    """Yield the first ten documents of each query; it is correct if the first is relevant.
+    """Yield the first ten documents of each query, which is correct if the first is relevant.
 
     The score is R-Precision, and the references are the relevant documents.
     """

@@ -50,7 +50,7 @@ class Run:
 
     @property
     def base(self) -> str:
-        """Name of its model in models.yaml, which differs from `model` if that is fine-tuned."""
+        """Name of its model in models.yaml; for a fine-tuned model, that of the base."""
         return self.keys["model"]
 
     def matches(self, **values: str | Collection[str]) -> bool:

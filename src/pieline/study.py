@@ -179,7 +179,7 @@ class Study(ABC, Generic[S]):
     def lacks(self, runs: Sequence[Run]) -> Mapping[str, str]:
         """Return why runs cannot be made, by metric file.
 
-        By default, these are the runs whose models cannot answer.
+        By default, the only reason is that a model cannot answer.
         """
         reasons = {
             run.metrics: run.unsupported or self.project.unanswered(run.model, run.recordings)
@@ -301,7 +301,7 @@ class Study(ABC, Generic[S]):
         )
 
     def describe_models(self, names: Iterable[str], *kinds: str) -> tuple[ModelDescription, ...]:
-        """Return descriptions of models, then of the paper's others of these kinds."""
+        """Return descriptions of models, then of the paper's other models of these kinds."""
         shown = list(dict.fromkeys(names))
         # Several entries may represent the same model of the paper, as an API and as weights.
         printed = {None, *(self.project.registry[name].published_as for name in shown)}
@@ -394,7 +394,7 @@ class Study(ABC, Generic[S]):
         withheld: Collection[str] = (),
         ignored: Collection[str] = (),
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the parameters as a model is sent them, and their deviations from the paper.
+        """Return the parameters that are sent to a model, and their deviations from the paper.
 
         A parameter that the model does not accept is None, and fields that are always sent
         (`LLMEntry.defaults`) are included. A default that replaces None is not a deviation.

@@ -33,7 +33,7 @@ from pieline.llm.recordings import raw_lines
 
 
 class Chains:
-    """Sidecars below results/, used to trace files back to inputs that no job made."""
+    """Sidecars below results/, which trace files back to inputs that no job made."""
 
     def __init__(self) -> None:
         self._by_file: dict[str, Sidecar | None] = {}

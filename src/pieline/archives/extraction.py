@@ -108,7 +108,7 @@ def extract(
 
 
 def _check_answers(path: str | Path, member: Path, target: str) -> None:
-    """Raise a `UserError` if recordings have other answers than an archive's."""
+    """Raise a `UserError` if local and archived recordings have different answers."""
     ours, theirs = read_answers(target), read_answers(member)
     conflicts = [
         key for key in ours.keys() & theirs.keys() if ours[key].digest != theirs[key].digest

@@ -33,9 +33,9 @@ def is_sidecar(name: str) -> bool:
 
 
 def member_sidecar(name: str) -> str:
-    """Return the name of the sidecar of a member, or of a member that is one.
+    """Return the name of a member's sidecar; that of a sidecar is its own name.
 
-    In archives, the ending replaces that of the file.
+    The ending of the sidecar replaces that of the member.
     """
     return name if is_sidecar(name) else re.sub(r"(\.run\.gz|\.[a-z]+)$", "", name) + SIDECAR
 

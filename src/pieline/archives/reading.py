@@ -44,16 +44,18 @@ def stated_conditions(
     defaults: Defaults,
     digest: Callable[[str], str | None],
 ) -> Conditions:
-    """Return the conditions of an archived run: made as its archive states, but scored as here.
+    """Return the conditions of an archived run, which is scored with this configuration.
 
-    What the archive states otherwise than the configuration is a deviation.
+    The predictions were made as the archive states. Each difference between the archive and the
+    configuration is a deviation.
 
     Args:
         run: The archived run.
         configured: Conditions of the configured run.
         scoring: Names of the settings that affect only scoring.
-        defaults: Defaults by name. An archive that does not state a setting is older than it, and
-            has its default; for a setting that is gone, its own deviations count.
+        defaults: Default values by name. A setting that the archive does not state is newer than
+            the archive, so its default counts. For a stated setting that no longer exists, the
+            deviations that the archive states count.
         digest: Function that returns the SHA-256 of a file in this configuration: None if there is
             no such file, and empty if it is not known yet.
     """
@@ -88,7 +90,7 @@ def _differences(
     defaults: Defaults,
     ignored: Collection[str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the names of what is stated otherwise than configured, each with a description."""
+    """Yield the name and a description of each difference between stated and configured values."""
     for name in sorted({*stated, *configured} - {*ignored}):
         theirs, ours = stated.get(name), configured.get(name)
         if isinstance(theirs, Mapping) and isinstance(ours, Mapping):

@@ -1,4 +1,4 @@
 """Analyses that the papers do not have, by study (docs/beyond.md).
 
-They read the studies' runs, predictions and metrics; the studies import nothing of this package.
+They read the studies' runs, predictions and metrics; the studies import nothing from this package.
 """

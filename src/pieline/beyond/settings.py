@@ -8,7 +8,7 @@ from pieline.studies.jam.settings import ADDED, AddedTexts
 
 
 class ExtendedStudy(ConfiguredStudy, Protocol):
-    """What a display may ask of a study with analyses beyond its paper."""
+    """Interface of a study with analyses beyond its paper, for displays."""
 
     beyond: Any
 

@@ -137,7 +137,7 @@ def data_is_explained(measured: Measured) -> bool:
 
 
 def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[str, ...]:
-    """Return a description of each setting that differs from the paper's value, its default.
+    """Return a description of each setting that differs from its default, the paper's value.
 
     Args:
         settings: Settings of a run. Those that affect no number, or whose other values are no

@@ -85,8 +85,8 @@ def _parquet_rows(path: str | Path) -> list[dict[str, Any]]:
 def predictions_key(path: str | Path) -> str:
     """Return a key that is equal for files with the same predictions.
 
-    The order of rows, the format and the tags of a run do not matter. The key of a file that
-    cannot be read is that of its content; the job that reads it reports the error.
+    The order of rows, the format and the tags of a run do not matter. For a file that cannot be
+    read, the key is the digest of its content; the job that reads the file reports the error.
     """
     try:
         if Path(str(path).lower().removesuffix(".gz")).suffix in _TABLES:

@@ -186,7 +186,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def files_below(folder: str | Path, *endings: str) -> list[Path]:
-    """Return the files below a folder, also those in linked folders, sorted by path.
+    """Return the files below a folder, including those in linked folders, sorted by path.
 
     Args:
         folder: The folder.
@@ -200,7 +200,7 @@ def files_below(folder: str | Path, *endings: str) -> list[Path]:
 
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
-"""Start of the file that Git checks out instead of one that Git LFS has not downloaded."""
+"""Start of a pointer, which Git checks out in place of a file that Git LFS has not downloaded."""
 
 
 def check_lfs_pointers(*places: str | Path) -> None:

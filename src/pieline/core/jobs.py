@@ -85,7 +85,7 @@ class Job:
         data_note: str = "",
         is_released: bool = False,
     ) -> Evidence:
-        """Return what a metric file states about its inputs, which are these files."""
+        """Return what a metric file states about these files, its inputs."""
         return Evidence(self.digests(*paths), self.conditions, data_note, is_released)
 
     def write(self, record: BaseModel) -> None:
@@ -113,7 +113,7 @@ class Job:
 
 @contextmanager
 def job(snakemake: RuleJob) -> Iterator[Job]:
-    """Run a block, which contains all that a script does, as the job of a rule.
+    """Run a block, which contains the whole script, as the job of a rule.
 
     Copies stderr to the rule's log, prints user errors as one line, pins the number of threads, and
     checks the sidecars of the inputs. If the block succeeds, writes a sidecar for each output, and
@@ -148,7 +148,7 @@ def optional(files: Sequence[str]) -> str | None:
 
 
 def optional_folder(lists: Sequence[str]) -> str | None:
-    """Return the folder of an optional input that is the list of a folder's digests, or None."""
+    """Return the folder whose list of digests is an optional input; None without the input."""
     listed = optional(lists)
     return listed and folder_of(listed)
 
@@ -216,8 +216,8 @@ def _end_log(tee: "subprocess.Popen[bytes]", path: str, last_lines: Sequence[str
     if last_lines:
         with Path(path).open("a", encoding="utf-8") as log:
             log.writelines(last_lines)
-    # Else Python scans the objects of all imports several times before it ends: for 0.1 seconds in
-    # a light job, and for a second with torch.
+    # Otherwise, Python scans the objects of all imports several times before it ends: for 0.1
+    # seconds in a light job, and for a second with torch.
     gc.freeze()
 
 

@@ -15,7 +15,7 @@ class Measure(Generic[R]):
     """A quantity of a metric record.
 
     Attributes:
-        name: Name; in published/, its column, without `_pct`.
+        name: Name, which is that of its column in published/ without `_pct`.
         value: Function from a record to the value in `unit`; None if it is unknown.
         interval: Function from a record to the 95% interval in `unit`.
         unit: Unit of the value.

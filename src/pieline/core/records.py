@@ -96,7 +96,7 @@ _CLASS = re.compile(r"a (?:valid )?dictionary or (?:an )?instance of [\w.]+|an i
 
 
 def _field(location: Iterable[int | str]) -> str:
-    """Return the path of a field, without the classes of which it may be one."""
+    """Return the path of a field, without the names of classes that pydantic adds."""
     classes = {kind.__name__ for kind in _subclasses(BaseModel)}
     parts = (str(part) for part in location)
     return ".".join(part for part in parts if part not in classes and "[" not in part)

@@ -15,9 +15,13 @@ from pieline.core.records import Frozen
 from pieline.core.yamls import is_ambiguous
 
 Effect = Literal["predictions", "scoring", "display", "nothing"]
-"""What another value of a setting changes: predictions, or the data that they are made from; only
-metric files; only which runs and displays there are, what they compute from metric files, or how
-they look; or no result."""
+"""What a change of a setting affects:
+
+- `predictions`: predictions, or the data that they are made from
+- `scoring`: only metric files
+- `display`: only which runs and displays there are, what displays compute, or how they look
+- `nothing`: no result
+"""
 
 
 def Field(  # noqa: N802
@@ -27,10 +31,10 @@ def Field(  # noqa: N802
 
     Args:
         args: Arguments of pydantic's `Field`.
-        affects: What another value changes; None for constraints of a type.
-        deviates: Whether every value but the default is a deviation from the paper; by default,
-            whether the setting affects predictions. If not, the study states the
-            deviations itself, or the paper leaves the value open.
+        affects: What a change of the value affects; None for constraints of a type.
+        deviates: Whether any value except the default deviates from the paper (default: whether the
+            setting affects predictions). False if the study states the deviations itself, or if the
+            paper leaves the value open.
         options: Arguments of pydantic's `Field`.
     """
     if affects:
@@ -48,9 +52,9 @@ def effect_of(field: FieldInfo) -> Effect | None:
 
 
 def may_deviate(field: FieldInfo) -> bool:
-    """Return whether every value of a setting but the default is a deviation from the paper.
+    """Return whether any value of a field except its default deviates from the paper.
 
-    This is also true of undeclared fields with a default: parameters that are no settings.
+    This includes fields with a default that are not declared as settings, such as parameters.
     """
     return bool(_declared(field).get("deviates", not field.is_required()))
 
@@ -130,7 +134,7 @@ def _no_booleans(value: Any) -> Any:
 
 
 def _plain_numbers(value: Any) -> Any:
-    """Raise a `ValueError` for booleans, and for texts of which the number is ambiguous."""
+    """Raise a `ValueError` for booleans, and for texts that are ambiguous numbers."""
     for item in _items(_no_booleans(value)):
         if isinstance(item, str) and is_ambiguous(item.strip()):
             raise ValueError(f"ambiguous number {item}")
@@ -179,7 +183,7 @@ def _section(model: Any) -> Any:
 
 
 class OfModel(Settings):
-    """Settings of one language model, in place of those of all models."""
+    """Settings of one language model, which replace the settings for all models."""
 
     settings: list[str] | None = Field(
         default=None,

@@ -1,6 +1,6 @@
-"""Sidecars: `.evidence/<file>.json` states what a file was made from; jobs check those they read.
+"""Sidecars: `.evidence/<file>.json` states what a file was made from.
 
-The checks need neither timestamps nor Snakemake's metadata, which a copied folder may lack. Only
+Jobs check the sidecars of the files that they read. The checks need neither timestamps nor Snakemake's metadata, which a copied folder may lack. Only
 `pieline.core.jobs.job` writes sidecars; Snakemake does not know them.
 """
 
@@ -59,8 +59,8 @@ class Sidecar(Record):
     """Content of a sidecar.
 
     Attributes:
-        path: Path of the file or folder, relative to the working directory; a copied sidecar
-            states another path than its own.
+        path: Path of the file or folder, relative to the working directory; in a copied sidecar,
+            this is not its own location.
         files: SHA-256 of the file, or of each file in the folder, by path.
         made_from: SHA-256 of each input file of the job, by path.
         outputs: Paths of all outputs of the job.
@@ -125,7 +125,7 @@ def move_old_sidecars(folders: Iterable[str] = _MADE) -> None:
 
 
 def is_made(path: str) -> bool:
-    """Return whether a file is below the folders that only jobs write, so that it has a sidecar."""
+    """Return whether a file is in a folder to which only jobs write, so that it has a sidecar."""
     return path.startswith(_MADE) and not path.startswith(_DOWNLOADED)
 
 
@@ -228,7 +228,7 @@ class Expected:
 def check_kept(
     expected: Mapping[str, Expected], remade: Collection[str], folder: str = "results"
 ) -> None:
-    """Check the files that a run does not make again, of which Snakemake may know only the times.
+    """Check the files that a run keeps; Snakemake may compare only their modification times.
 
     Args:
         expected: What the files of the run's jobs must have been made from, by path.
@@ -258,7 +258,7 @@ def check_kept(
     for path in sidecars.keys() & expected.keys() - changed:
         if what := _difference(sidecars[path], expected[path], known, edited):
             problems[path] = UserError(what, where=path)
-    # What is made from these files is made again with them.
+    # Files that are made from these are made again along with them.
     first, *others = [
         path
         for path in sorted(problems)
@@ -273,7 +273,7 @@ def check_kept(
 def _difference(
     sidecar: Sidecar, expected: Expected, known: Digests, edited: Collection[str]
 ) -> str:
-    """Return how a file was made otherwise than expected; empty if it was not."""
+    """Describe how a file was made differently than expected; empty if it was made as expected."""
     if sidecar.settings:
         names = sidecar.settings.keys() | expected.settings.keys()
         changed = [n for n in names if sidecar.settings.get(n) != expected.settings.get(n)]
@@ -298,9 +298,9 @@ def _difference(
 
 
 def settings_of(params: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    """Return digests of the named params of a rule by name, which do not depend on code.
+    """Return the digests of a rule's named params by name; they do not depend on code.
 
-    The fields of a param in JSON have their own names, such as `task.parameters.temperature`.
+    The fields of a JSON param are listed separately, such as `task.parameters.temperature`.
     """
     return dict(
         chain.from_iterable(

@@ -113,7 +113,7 @@ def refuse_above(
 def fits_better(shifted: Sequence[int], fits: Sequence[int]) -> bool:
     """Return whether shifted predictions fit clearly better than unshifted ones.
 
-    This is so if a sign test on the pairs that differ exceeds three standard deviations.
+    They do if a sign test on the pairs that differ exceeds three standard deviations.
 
     Args:
         shifted: How well each shifted prediction fits, such as the number of correct documents.

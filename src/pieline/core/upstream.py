@@ -53,7 +53,7 @@ class UpstreamFile(Frozen):
 
     @property
     def identity(self) -> str:
-        """Digest of the content, after the name of its type; empty if no digest is known."""
+        """Type and value of the digest of the content; empty if no digest is known."""
         if self.sha256:
             return f"SHA-256 {self.sha256}"
         return f"Git object {self.git_blob}" if self.git_blob else ""

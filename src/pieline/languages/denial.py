@@ -183,9 +183,9 @@ def _is_of_others(sentence: str) -> bool:
 
 
 def _revises(sentence: str, *fields: str) -> bool:
-    """Return whether a clause begins with a text of these fields of `AnswerWords`.
+    """Return whether a clause starts with a text in one of these fields of `AnswerWords`.
 
-    Without fields, `revises` and `clarifies` are searched.
+    The default fields are `revises` and `clarifies`.
     """
     starts = [f"{text} " for field in fields or ("revises", "clarifies") for text in _all(field)]
     return any(f"{' '.join(clause)} ".startswith(tuple(starts)) for clause, _ in _clauses(sentence))

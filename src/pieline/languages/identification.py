@@ -1,7 +1,7 @@
 """Identify the language of a text among given languages.
 
-The module does not read the supported languages, so that a change of one of them does not make the
-data sets of other studies again.
+The module does not read the supported languages, so that a change to one language does not rerun
+the datasets of other studies.
 """
 
 from collections.abc import Iterable, Sequence

@@ -39,7 +39,7 @@ def language_codes() -> list[str]:
 
 
 def facts_of_language(language: str) -> dict[str, str | list[str]]:
-    """Return what checks of a language's sentences need: its code and label, and all codes."""
+    """Return a language's code and label, and all codes, for checks of its sentences."""
     own = get_language(language)
     return {"code": own.code, "label": own.label, "codes": language_codes()}
 

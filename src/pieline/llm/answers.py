@@ -206,12 +206,12 @@ def check_answering_model(answers: Iterable[Answer], spec: LLMEntry, where: Path
 def check_address(
     answers: Iterable[Answer], spec: LLMEntry, asked_at: str | None, where: Path
 ) -> None:
-    """Raise a `UserError` if another server than that of the model's entry answered.
+    """Raise a `UserError` if a server other than the one in the model's entry answered.
 
     Args:
         answers: Recorded answers.
         spec: Entry of the queried model.
-        asked_at: Scheme, host and port of the server that the model is asked at; None if unknown.
+        asked_at: Scheme, host and port of the queried server; None if unknown.
         where: File of the answers, for the error message.
     """
     for answer in answers:

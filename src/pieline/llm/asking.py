@@ -73,7 +73,7 @@ class QuestionRun:
         settings: Settings for querying the model.
         recorder: Recorder that stores the answers.
         questions: Questions, in the order in which they are asked.
-        first: Answers to other questions of the run that were recorded earlier.
+        first: Judge of the run's first answers, to which earlier answers were added.
         recorded: Recorded responses by key; those to `questions` failed.
 
     Attributes:

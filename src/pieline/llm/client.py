@@ -218,7 +218,7 @@ def _ask_missing(
 
 @contextmanager
 def _turn(asked: _QuestionSet, report: Callable[[str], None]) -> Iterator[Recorder]:
-    """Open the recordings once no other run uses this file or, for an API, queries the provider."""
+    """Open the recordings once no other run uses the file or queries the provider of an API."""
     spec, path = asked.spec, asked.path
 
     def on_taken(what: str) -> Callable[[], None]:
@@ -255,7 +255,7 @@ async def _run(
 
 
 def _accept_foreign(target: Path, spec: LLMEntry) -> None:
-    """Make paid answers of another model recordings, once the entry lists that model.
+    """Add paid answers of another model to the recordings, once the entry lists that model.
 
     Raises:
         UserError: The entry does not list it, so nothing more is paid.

@@ -42,7 +42,8 @@ class TaskEstimate(NamedTuple):
         estimate: Calls, tokens and cost, without questions that are unknown.
         unknown: Input files that are missing or will be recreated; the questions that depend on
             them are unknown.
-        is_rough: Whether some questions are those of the papers' data, because theirs is missing.
+        is_rough: Whether some questions are counted on the papers' data, because their own data is
+            missing.
         bases: Descriptions of what the expected length of answers is based on.
     """
 
@@ -134,7 +135,7 @@ def _estimate(
 
 
 def _of_size(size: PaperSize, entry: LLMEntry, likely: int) -> Estimate:
-    """Estimate questions of a size; `likely` is the expected tokens of an answer."""
+    """Estimate questions of a given size; `likely` is the expected tokens per answer."""
     questions = size.questions
     sent = size.max_tokens or (entry.defaults or {}).get("max_tokens")
     limit = sent or entry.max_output_tokens
@@ -170,7 +171,7 @@ def _lengths(
 def _likely(
     task: Task, entry: LLMEntry, lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]]
 ) -> tuple[int, str]:
-    """Return the expected output tokens of one answer, and a description of their basis."""
+    """Return the expected output tokens of one answer, and a description of the basis."""
     expected = task.likely_output_tokens()
     by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
     everyone = [count for counts in by_model.values() for count in counts]

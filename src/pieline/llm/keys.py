@@ -75,7 +75,7 @@ def api_key(spec: LLMEntry) -> str:
 
 
 def api_base(spec: LLMEntry, settings: LLMSection) -> str:
-    """Return the address that a model is asked at.
+    """Return the address at which a model is queried.
 
     The address is that of the model's entry, `llm.api_bases` or `DEFAULT_ADDRESSES`. No environment
     variable changes it except the one that the entry names.

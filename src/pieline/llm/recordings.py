@@ -4,14 +4,16 @@
 
 The key is the digest of the question (`Question.key`), so each line can be verified on its own. The
 run (`run_name`) identifies the file that the answer was recorded for, because models without a seed
-parameter receive the same questions in all runs. It is missing in older and in hand-written
+parameter receive the same questions in all runs. The run is missing in older and in hand-written
 recordings.
+
 Killing a writer at any point does not damage the file: lines are appended and synced to the disk
 before their answers are used. The answer in an incomplete last line was therefore never used;
-readers skip the line, and the next writer drops it. A key has any number of responses that failed
-and at most one other; two that differ are an error, because nobody knows which one counts. When a
-writer closes the file, it sorts the lines by key, so that Git diffs are small and copies can be
-merged line by line.
+readers skip the line, and the next writer drops it.
+
+A key has any number of failed responses and at most one other response. Two that differ are an
+error, because nobody knows which one counts. When a writer closes the file, it sorts the lines by
+key, so that Git diffs are small and copies can be merged line by line.
 """
 
 import json
@@ -114,7 +116,7 @@ class Line(NamedTuple):
         return answer
 
     def check_run(self, run: str) -> None:
-        """Raise a `UserError` if the answer was recorded for another run than `run`."""
+        """Raise a `UserError` if the answer was recorded for a run other than `run`."""
         if self.run not in ("", run):
             hint = "the file is a copy: restore or delete it, and ask again"
             if names := renamed_entry(self.run, run):

@@ -134,7 +134,7 @@ class LLMSection(Settings):
         return self.api_bases.get(entry.provider)
 
     def end_reason(self, entry: LLMEntry) -> str:
-        """Return that a model has ended and no gateway serves it; empty if it may be queried."""
+        """Return why a model that has ended cannot be queried; empty if it can."""
         return entry.end_reason() if self.gateway(entry) is None else ""
 
     def timeout(self, entry: LLMEntry) -> float:
@@ -167,5 +167,5 @@ class LLMSettings(LLMSection):
     start_timeout_s: float = 1800.0
 
     def end_reason(self, entry: LLMEntry) -> str:
-        """Return why a model is not queried; jobs know it from `retired`, as specs omit dates."""
+        """Return why a model is not queried, according to `retired`: specs omit dates."""
         return self.retired.get(entry.checkpoint) or super().end_reason(entry)

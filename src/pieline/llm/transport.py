@@ -327,7 +327,7 @@ class Transport:
         fields = answer_fields(path, body) | identifiers(body)
         stated = exchange.problem or problem, fields.get("error")
         if stated[0] and exchange.question.is_embedded:
-            fields["text"] = None  # a part of a vector is nothing
+            fields["text"] = None  # a part of a vector is of no use
         fields["error"] = ": ".join(filter(None, stated)) or None
         if path.endswith("/chat/completions") and fields["text"] and not fields["reasoning"]:
             fields["reasoning"], fields["text"] = parse_content_for_reasoning(fields["text"])

@@ -1,4 +1,4 @@
-"""Stop a run whose first answers are of no use: cut off, unreadable, or to prompts cut off."""
+"""Stop a run whose first answers are unreadable or cut off, or whose prompts are cut off."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -16,11 +16,11 @@ FIRST_UNREADABLE = 20
 
 _FAR_BELOW = 0.5
 _BELOW = 0.7
-"""Shares of the estimated tokens that complete prompts exceed: those in the recordings of the
-repository have at least 0.72 of the estimate."""
+"""Complete prompts have more than these shares of the estimated tokens: those in the recordings of
+the repository have at least 0.72."""
 _LONGER = 1.25
 _LONGER_TOKENS = 10
-"""Ratio and difference of estimates from which prompts have different numbers of tokens."""
+"""Ratio and difference of two estimates from which the prompts certainly differ in tokens."""
 
 
 def has_text(answer: Answer) -> bool:
@@ -29,7 +29,7 @@ def has_text(answer: Answer) -> bool:
 
 
 class FirstAnswers:
-    """Answers of a run, from which it is known whether more of them are of use.
+    """First answers of a run, which show whether further answers would be of use.
 
     Args:
         spec: Entry of the model.
@@ -106,7 +106,7 @@ class FirstAnswers:
 
 
 def _are_cut(prompts: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a server cut prompts, of which it counted and we estimated these tokens."""
+    """Return whether a server cut prompts off, given its token counts and our estimates."""
     if len(prompts) < FIRST_ANSWERS:
         return False
     if all(count < _FAR_BELOW * estimate for count, estimate in prompts):

@@ -84,10 +84,11 @@ def _parts(question: Question) -> dict[int | str, Any]:
 def merge_fields(request: Mapping[str, Any], fields: Mapping[str, Any], at: str = "") -> Body:
     """Return a request body with the raw fields of an entry merged in.
 
-    Objects that both have under the same name are merged, too.
+    If both have an object under the same name, the two objects are merged.
 
     Raises:
-        ValueError: Both have the same field otherwise, in any spelling (`maxTokens`, `max_tokens`).
+        ValueError: Both have another field with the same name, in any spelling (`maxTokens`,
+            `max_tokens`).
     """
     names = {normalized(name): name for name in request}
     result = dict(request)

@@ -67,7 +67,7 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
 
 
 def _require_trained(change: Any, matrices: tuple[Any, Any], name: str, place: Path) -> None:
-    """Raise a `UserError` if a layer's change is zero, or many rows of its two matrices are."""
+    """Raise a `UserError` if a layer's change is zero, or if many rows of its matrices are zero."""
     if not change.any():
         raise UserError(
             f"its weights for {name} are zero, as before training",

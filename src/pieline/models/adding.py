@@ -1,4 +1,4 @@
-"""Add a checkpoint to models.local.yaml, with what its own files say about it."""
+"""Add a checkpoint to models.local.yaml, with the fields that its own files state."""
 
 import math
 import re
@@ -60,7 +60,7 @@ class Checkpoint(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """Value of a field of the entry, and where it comes from (empty: from the user)."""
+    """Value of a field of the entry, and its source (empty if the user gave it)."""
 
     value: Any
     origin: str = ""
@@ -88,7 +88,7 @@ def add_model(
     Args:
         name: Name of the model.
         place: Folder of the checkpoint, or its name on the Hub.
-        given: Fields of the entry that replace or complete what the files say.
+        given: Fields of the entry that replace or complete those from the files.
         models: Path of models.yaml.
         options: Fields that the command sets with an option of their own, for error messages.
 
@@ -129,7 +129,7 @@ def name_of(place: str) -> str:
 
 
 def entry_of(place: str, registry: Registry) -> str:
-    """Return the name of the entry that a name, a folder or a hub repository means, or ""."""
+    """Return the name of the entry with a name, folder or Hub repository; empty without one."""
     if place in registry:
         return place
     folder = Path(place).expanduser()
@@ -204,7 +204,7 @@ def _scored_as(kind: str) -> str:
 
 
 def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:
-    """Return a checkpoint in a folder or on the Hub; of the latter, download the small files.
+    """Return a checkpoint in a folder or on the Hub, from which only small files are downloaded.
 
     Raises:
         UserError: There is no such checkpoint, it is incomplete, or the Hub does not respond.
@@ -297,7 +297,7 @@ def describe(
 
 
 def _check_first_module(folder: Path, where: str | Path) -> None:
-    """Raise a `UserError` if a checkpoint is of a type without a transformer, which is named."""
+    """Raise a `UserError` that names the type of a checkpoint without a transformer."""
     if (kind := first_module(folder)) not in ("", "Transformer"):
         raise UserError(
             f"modules.json: the model is of type {kind}, which is not supported",
@@ -308,13 +308,13 @@ def _check_first_module(folder: Path, where: str | Path) -> None:
 
 
 def _dtype(folder: Path, kind: str) -> Fact | None:
-    """Return the data type of the checkpoint, in which encoders are not trained."""
+    """Return the data type of the checkpoint; none for encoders, which are trained in float32."""
     dtype = None if kind == "encoder" else dtype_of(folder)
     return Fact(*dtype) if dtype else None
 
 
 def _instructions(folder: Path, given: Mapping[str, Any]) -> dict[str, Fact]:
-    """Return the fields for instructions, and those that the entry replaces in the files."""
+    """Return the fields for instructions, and `overrides`: the settings that the entry replaces."""
     file = "config_sentence_transformers.json"
     prompts = _read(folder, file).get("prompts")
     texts = [text for text in prompts.values() if text] if isinstance(prompts, dict) else []

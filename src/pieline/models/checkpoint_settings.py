@@ -119,7 +119,7 @@ _USUAL: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class CheckpointSettings:
-    """Settings of a checkpoint's files that its models follow.
+    """Settings in a checkpoint's files that embedders follow.
 
     Attributes:
         prompts: Prompts of queries and documents, by the names of sentence-transformers.
@@ -185,9 +185,10 @@ def length_limits(folder: Path) -> list[tuple[str, str, int]]:
 
 
 def dtype_of(folder: Path) -> tuple[str, str] | None:
-    """Return the data type in which a checkpoint's files let it compute, and the file.
+    """Return the data type that a checkpoint's files set, and the file that sets it.
 
-    sentence-transformers follows it; float32 and types that an entry cannot have are None.
+    sentence-transformers uses this type. The result is None for float32 and for types that an entry
+    cannot have.
     """
     file, transformer = _read_transformer(folder)
     options = transformer.get("model_args", transformer.get("model_kwargs"))

@@ -120,8 +120,10 @@ class ConfiguredEmbedder(EmbedderEntry):
     """Entry of an embedder as its jobs use it; the fields added here are not in models.yaml.
 
     Attributes:
-        span_instruction_format: Format for queries embedded by their span; None: that of others.
-        span_query_prefix: Prefix of queries embedded by their span; None: that of others.
+        span_instruction_format: Format for queries embedded by their span; None for the format of
+            other queries.
+        span_query_prefix: Prefix of queries embedded by their span; None for the prefix of other
+            queries.
         device: Device to embed on; None: a CUDA GPU if there is one, otherwise the CPU.
     """
 

@@ -457,7 +457,7 @@ class LLMEntry(ModelEntry):
 
         Args:
             origin: Origin of the server that answered; None in older recordings.
-            asked_at: Origin of the server that the model is asked at; None if it is not known.
+            asked_at: Origin of the queried server; None if it is not known.
         """
         known = origin is None or asked_at is None or origin == asked_at
         return known or any(fnmatchcase(str(origin), each) for each in self.answers_from or ())

@@ -24,7 +24,7 @@ _COLUMNS = 8
 _MAX_UNUSED, _MAX_EMPTY = 0.1, 0.01
 """Maximum share of constant or repeated rows in embedding matrices and in other matrices.
 
-Of columns, the first share may be constant or repeated in any matrix.
+In every matrix, the first share also applies to columns.
 """
 
 

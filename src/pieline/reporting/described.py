@@ -1,4 +1,4 @@
-"""Tables that state instead of measure: hyperparameters, artifacts, checkpoints and other texts.
+"""Tables of facts that are not measured, such as hyperparameters, artifacts and checkpoints.
 
 The values are not computed: they come from this project's records or this run's settings. The
 printed text is shown where it differs from ours.

@@ -11,11 +11,11 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 
 NOT_IN_PAPER = "not in the paper"
-"""Place of a display that no paper has."""
+"""Place of a display that is not in a paper."""
 
 
 class ConfiguredStudy(Protocol):
-    """What a display may ask of a study (see `pieline.study.Study`)."""
+    """Interface of a study for displays (see `pieline.study.Study`)."""
 
     settings: Any
     project: Any

@@ -32,7 +32,7 @@ class Pool:
         return text
 
     def add(self, path: str, name: str, make: Callable[[], Json]) -> None:
-        """Add the text with id `name` of the dataset file `path`, made unless it is there."""
+        """Add the text with id `name` of the dataset file `path`; make it only if it is missing."""
         texts = self.texts.setdefault(path, {})
         if name not in texts:
             texts[name] = make()

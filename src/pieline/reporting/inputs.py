@@ -41,7 +41,7 @@ class DisplayInputs(Frozen):
         models: Descriptions of this run's models, then of the paper's other models.
         files: Other inputs by name, such as printed numbers.
         options: Additional JSON values.
-        data: Source of the data. For the user's own, no printed numbers are shown.
+        data: Source of the data. If the data is the user's own, no printed numbers are shown.
         notes: Sentences about the data, shown with every table and figure.
         mark: Notice above the display that the data is limited or the user's own; else empty.
         rows: Rows to show (`tables.rows` of the configuration).

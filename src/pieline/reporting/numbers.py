@@ -1,4 +1,4 @@
-"""The frame of numbers: ours beside the papers', one row per number, and the only place that joins.
+"""The frame of numbers: ours beside the papers', one row per number, joined only here.
 
 A frame is a pandas table with the fields of `Number` as columns (docs/items.md describes them).
 """
@@ -35,7 +35,7 @@ COMPARED = frozenset(VERDICTS.values())
 """Verdicts on numbers that were compared."""
 EQUAL, NOT_EQUAL = "equal to the authors' run", "not equal to the authors' run"
 _FOUR_DIGITS = 0.005 + 1e-9
-"""Largest difference in percent of scores that are equal at four digits, as fractions."""
+"""Largest difference, in percent, of two scores that are equal at four digits as fractions."""
 _ONE_SEED = "one seed has no deviation"
 
 
@@ -53,7 +53,7 @@ class Number:
         against: What the run is compared with.
         measure: Name of the measure; the deviation of a mean over seeds ends with `_std`.
         ours, low, high: Our value and its 95% interval, in `unit`; None if unknown.
-        p_value, p_holm: Of a test, alone and corrected within a family of tests.
+        p_value, p_holm: P-value of a test, uncorrected and corrected within a family of tests.
         unit: `%`, `points` or empty.
         decimals: Decimals of the printed number.
         better: `high`, `low` or empty.
@@ -67,7 +67,7 @@ class Number:
         released: Score of the authors' run; None if there is none.
         released_verdict: Whether ours equals it at four digits, as a fraction; empty if the two are
             not comparable.
-        released_reason: Why they are not comparable, or why they may differ.
+        released_reason: Why the two are not comparable, or why they may differ.
         printed_is_released: `yes` or `no`: whether the printed number is the released one, rounded.
         origin: Where our predictions come from if this run did not compute them.
         place: Place of the printed number in the paper.
@@ -78,7 +78,7 @@ class Number:
         printed_at: File, row and column in published/ of each place.
         needs: What comparing it requires; empty if it was compared.
         command: Command that computes it.
-        tables: Tables that show it, or that would.
+        tables: Tables that show it, or would show it if they were made.
         what: Description of a number that the text prints.
         files: Metric files behind our value.
     """
@@ -166,7 +166,7 @@ def join(
         why: Function from the columns of a printed number that we lack to the reason.
         released: Scores of the authors' run, with the columns `KEYS` and `released`.
         prefer: Values of keys by file in published/. If several numbers of ours match a printed
-            one, the first that has them counts.
+            one, the first with these values counts.
     """
     ours = ours.assign(_ours=range(len(ours)))
     printed = _matched(printed.assign(_printed=range(len(printed))), ours)

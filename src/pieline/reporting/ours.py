@@ -22,8 +22,9 @@ OURS = (
     *("released_obstacles", "released_note"),
 )
 """Other columns of our rows. `obstacles` are the reasons why a number is not comparable with the
-papers', `released_obstacles` with the authors' run; `released_note` is why it may differ
-from that. `unknown` is the reason why a record lacks it, `not_run` why there is no record."""
+paper's, `released_obstacles` why it is not comparable with that of the authors' run, and
+`released_note` why it may differ from the latter. `unknown` is the reason why a record lacks the
+number, and `not_run` why there is no record."""
 DEVIATION = "_std"
 """Ending of the measure of a deviation over seeds."""
 
@@ -109,7 +110,8 @@ def of_runs(
 def over_seeds(ours: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds, each followed by its deviation (ddof 1) as a measure of its own.
 
-    A mean is unknown if a value is. Runs without a record only have a row if no seed has one.
+    A mean is unknown if the value of any seed is unknown. A run without a record has a row only if
+    no seed has a record.
     """
     by = [key for key in KEYS if key != "seed"]
     made = ours["not_run"] == ""

@@ -68,7 +68,7 @@ class Repeated(Frozen):
 
 
 class PrintedSeeds(Frozen):
-    """Seeds behind printed means that have a deviation; a mean without one is of a single seed."""
+    """Seeds behind printed means with a deviation; a mean without one is from a single seed."""
 
     number: int = Field(description="Number of seeds.")
     of_setting: dict[str, int] = Field(default={}, description="Other numbers, by setting.")
@@ -88,7 +88,7 @@ class Tolerance(Frozen):
     one_decimal: bool = Field(default=False, description="Only numbers printed with one decimal.")
 
     def applies(self, keys: Mapping[str, str], printed: float) -> bool:
-        """Return whether it applies to a printed number."""
+        """Return whether the tolerance applies to a printed number."""
         in_rows = all(keys[name] in values for name, values in self.where.items())
         return in_rows and not (self.one_decimal and round(printed, 1) != printed)
 

@@ -307,7 +307,8 @@ def run_options(
     Returns:
         `--directory`, unless the working directory is the project, `--configfile` and `--config`. A
         place outside the project is not named, so that results do not depend on it: `FOLDER` stands
-        for the folder. What changes no result is left out: the mirror, and how models are asked.
+        for the folder. Settings that change no result are left out: the mirror, and those for
+        querying models.
     """
     options = []
     folder = _below_project(".", project)

@@ -22,9 +22,9 @@ def used_models(studies: Studies, registry: Registry) -> list[Model]:
 
 
 def other_models(studies: Studies, registry: Registry) -> dict[str, str]:
-    """Return the labels of the used models of which the papers print no row, by name.
+    """Return the labels of the used models that no paper lists, by name.
 
-    Reference models, with which such models are compared, are not among them.
+    Reference models, with which such models are compared, are excluded.
     """
     references = {name for study in studies for name in study.reference_models}
     return {

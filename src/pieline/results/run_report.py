@@ -124,7 +124,7 @@ class RunReport:
     def absent(self) -> dict[str, str]:
         """Return why this run does not make certain tables with printed numbers, by table name."""
         catalogue = load_catalogue(self.project.here("published/tables.yaml"))
-        # Those of the running text are named among the requirements.
+        # `needs` lists the tables behind numbers of the running text.
         ours = chain.from_iterable((table.table, *table.needs) for table in catalogue.values())
         made = {table.name for study in self.studies for table in study.tables()}
         reasons = {}
@@ -142,7 +142,7 @@ class RunReport:
     def check_targets(self, targets: Iterable[str]) -> None:
         """Raise a `UserError` if a target is no file of a table or figure of this configuration.
 
-        The hint names the file that is meant, also for the bare name of a table or figure.
+        The hint names the closest file, even if the target is only the name of a table or figure.
         """
         shown = [each for study in self.all_studies.values() for each in study.shown]
         first = {each.name: next(reversed(each.files.values())) for each in shown}

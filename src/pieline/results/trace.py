@@ -43,7 +43,7 @@ class Step:
 
 
 def rule_graph(mermaid: str) -> dict[str, set[str]]:
-    """Return the rules of Snakemake's graph (`--rulegraph mermaid-js`), each with those before."""
+    """Return each rule of Snakemake's graph (`--rulegraph mermaid-js`) with the rules before it."""
     names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", mermaid, flags=re.MULTILINE))
     graph: dict[str, set[str]] = {name: set() for name in sorted(names.values())}
     for one, other in re.findall(r"^\s*(id\d+) --> (id\d+)$", mermaid, flags=re.MULTILINE):
@@ -244,7 +244,7 @@ def _makers(declared: ast.Call, file: Path, root: Path) -> Iterator[Step]:
 
 
 def measures_of(display: str, name: str, root: Path) -> list[Step]:
-    """Return where the measures of a name that a display may show are declared.
+    """Return where the measures with this name that a display may show are declared.
 
     Raises:
         UserError: The modules behind the display declare none.

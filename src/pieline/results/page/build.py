@@ -146,7 +146,7 @@ class StudyView:
 
 @dataclass(frozen=True)
 class ReproducedTable:
-    """Reproduced scores of the table with most of them, and the others that were compared with it.
+    """The table with the most reproduced scores, and all of its numbers that were compared.
 
     Attributes:
         title: Paper and place of the table.

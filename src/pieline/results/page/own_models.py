@@ -30,8 +30,8 @@ class OwnScore:
 
     Attributes:
         score: The score.
-        rank, of: Rank among the scores with which it is compared, and their number with this one.
-            The rank is 0 without other scores, and if neither high nor low ones are better.
+        rank, of: Rank among the compared scores, and their number including this one. The rank is 0
+            if there are no other scores, or if neither high nor low scores are better.
         differences: Scores of reference rows, each with the difference (own minus reference).
     """
 
@@ -90,7 +90,7 @@ def own_measures(
 
 
 def _column(number: Number) -> tuple[str, ...]:
-    """Return what scores have in common that can be compared, whatever the prompts."""
+    """Return the key that comparable scores share; their prompts may differ."""
     return (number.language, number.query_mode, number.composition, number.scope, number.measure)
 
 
