@@ -1,7 +1,8 @@
 """Sidecars: `.evidence/<file>.json` states what a file was made from.
 
-Jobs check the sidecars of the files that they read. The checks need neither timestamps nor Snakemake's metadata, which a copied folder may lack. Only
-`pieline.core.jobs.job` writes sidecars; Snakemake does not know them.
+Jobs check the sidecars of the files that they read. The checks need neither timestamps nor
+Snakemake's metadata, which a copied folder may lack. Only `pieline.core.jobs.job` writes sidecars;
+Snakemake does not know them.
 """
 
 import json
