@@ -40,7 +40,7 @@ def validate(study: Idiolink, where: str) -> None:
             hint="use models in idiolink.models or idiolink.finetuning.models",
         )
     _check_construction(study, where)
-    _check_own_data(study, where)
+    _check_own_splits_and_exclusions(study, where)
     if tuning.models and tuning.tuples == "released" and study.project.is_sample:
         raise UserError(
             "the sample data has no tuples mined by the authors",
@@ -95,7 +95,7 @@ def _check_construction(study: Idiolink, where: str) -> None:
             )
 
 
-def _check_own_data(study: Idiolink, where: str) -> None:
+def _check_own_splits_and_exclusions(study: Idiolink, where: str) -> None:
     """Raise a `UserError` if own data lacks splits for training, or the file of exclusions."""
     settings = study.settings
     absent = [split for split in SPLITS if split not in models.splits(study, settings.dataset)]

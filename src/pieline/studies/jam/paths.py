@@ -68,7 +68,7 @@ def prompt_files(study: ConfiguredStudy, setting: str) -> dict[str, str]:
     folder = study.project.here("prompts/jam")
     if study.settings.form == "released":
         folder = f"{folder}/released"
-    found = {"prompt": f"{folder}/{setting.removesuffix('_schema')}.jinja"}
+    templates = {"prompt": f"{folder}/{setting.removesuffix('_schema')}.jinja"}
     if setting == FEW_SHOT:
-        found["example"] = f"{folder}/few_shot_example.jinja"
-    return found
+        templates["example"] = f"{folder}/few_shot_example.jinja"
+    return templates

@@ -131,13 +131,13 @@ def _check_attention(study: Jam, model: str, where: str) -> None:
 
 def _check_prompts(study: Jam) -> None:
     """Raise a `UserError` if a prompt lacks the sentence, or a released one its answer format."""
-    settings = list(study.settings.prompts)
-    released = get_args(PromptSetting) if study.settings.form == "released" else ()
-    settings += released
-    for setting in settings:
+    released_settings: list[str] = []
+    if study.settings.form == "released":
+        released_settings += get_args(PromptSetting)
+    for setting in (*study.settings.prompts, *released_settings):
         prompt = load_prompt(paths.prompt_files(study, setting)["prompt"])
         prompt.check_shows("sentence", language="")
-        if setting in released and not prompt.response_format:
+        if setting in released_settings and not prompt.response_format:
             raise UserError(
                 "the front matter lacks `answer`, which the released form enforces",
                 where=prompt.path,

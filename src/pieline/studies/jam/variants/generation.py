@@ -214,7 +214,7 @@ def sample_neutral_variants(
     """
     texts = read_json(path)
     originals = {item.id: item for item in sentences if item.is_original}
-    made = []
+    variants = []
     for item in sentences:
         original = originals[item.original_id]
         if item.id not in confusing or original.id not in texts:
@@ -222,8 +222,8 @@ def sample_neutral_variants(
         variant = make_variant(
             original, texts[original.id], number=item.variant_number, source="sample"
         )
-        made.append(as_sentence(variant))
-    return made
+        variants.append(as_sentence(variant))
+    return variants
 
 
 def generate_neutral_variants(
