@@ -38,7 +38,7 @@ PROMISED = {
         "smollm2-135m-instruct,zero_shot,english,flipped,",
     ),
     "A table": ("mine/paper_tables/idiots_rates.csv", ",specificity,"),
-    "A setting": ("", "passed in"),
+    "A setting": ("", "2 passed"),
     "A language": ("mine/results/originals/jam/dutch.jsonl", '"test-0002"'),
 }
 """What each section promises: a file or the commands' output, and text that it contains."""

@@ -227,7 +227,7 @@ def test_conditions_state_the_settings_that_affect_the_numbers(
 
 NOT_SENT = {"idiots.parameters.top_k"}
 """Settings that this model's provider does not accept."""
-FILES = {"idiots.verdicts"}
+FILES = {"idiots.verdicts", "jam.humans"}
 """Files, whose digests are inputs of the metric files."""
 
 

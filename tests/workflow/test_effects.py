@@ -73,10 +73,6 @@ def differences(one: Jobs, other: Jobs, effect: Effect) -> set[str]:
     return found
 
 
-def affecting(*effects: Effect) -> list[str]:
-    return [name for name in OTHER_VALUES if effect_of(declared()[name]) in effects]
-
-
 @cache
 def jobs(*changed: str) -> Jobs:
     with pytest.MonkeyPatch.context() as patch:
@@ -102,26 +98,30 @@ SELECTING = {
 """Settings that affect displays by selecting which metric files there are."""
 
 
-def test_no_metric_file_changes_with_a_setting_of_displays() -> None:
-    others = set(affecting("display", "nothing")) - SELECTING
-    before, after = jobs(), jobs(*others)
-    assert (before.metrics, before.others) == (after.metrics, after.others)
-    assert differences(before, after, "display") == set()
+NOT_USED = {"jam.variants.model", "jam.variants.max_tokens"}
+"""Settings of variants that a model writes; `CONFIGURATION` has the public variants."""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", sorted(OTHER_VALUES.keys() - SELECTING - NOT_USED))
+def test_the_jobs_get_a_setting_as_it_declares(name: str) -> None:
+    before, after, effect = jobs(), jobs(name), effect_of(declared()[name])
+    of_metrics = bool(differences(before, after, "display"))
+    of_predictions = bool(differences(before, after, "scoring"))
+    if effect == "predictions":
+        assert of_predictions
+    else:
+        assert (before.metrics, before.others) == (after.metrics, after.others)
+        assert (of_metrics, of_predictions) == (effect == "scoring", False)
 
 
 def test_no_metric_file_changes_with_the_selection_of_runs() -> None:
     before, after = jobs(), jobs(*SELECTING)
+    assert {effect_of(declared()[name]) for name in SELECTING} == {"display"}
     for study in ("jam", "idiots", "idiolink"):
         common = before.metrics & after.metrics
         assert any(path.startswith(f"results/metrics/{study}/") for path in common)
     assert differences(before, after, "display") == set()
-
-
-def test_no_prediction_changes_with_a_setting_of_scoring() -> None:
-    before, after = jobs(), jobs(*affecting("scoring"))
-    assert before.metrics == after.metrics
-    assert differences(before, after, "scoring") == set()
-    assert differences(before, after, "display")
 
 
 def test_a_wrong_label_is_detected() -> None:

@@ -239,11 +239,13 @@ class IdiolinkSettings(Settings):
     permutations: PositiveInt = Field(
         default=10_000,
         affects="scoring",
+        deviates=False,
         description="Maximum number of sign patterns over PIEs in the tests between query modes"
         " and between models.",
     )
     bootstrap_resamples: PositiveInt = Field(
         default=2000,
         affects="scoring",
+        deviates=False,
         description="Number of bootstrap resamples of the PIEs, for intervals.",
     )

@@ -101,15 +101,20 @@ class IdiotsSettings(Settings):
     verdicts: str | None = Field(
         default=None,
         affects="scoring",
+        deviates=False,
         description="File of human verdicts on answers (JSONL or CSV), which replace automatic"
         " verdicts.",
     )
     bootstrap_resamples: PositiveInt = Field(
-        default=2000, affects="scoring", description="Number of bootstrap resamples, for intervals."
+        default=2000,
+        affects="scoring",
+        deviates=False,
+        description="Number of bootstrap resamples, for intervals.",
     )
     permutations: PositiveInt = Field(
         default=9999,
         affects="scoring",
+        deviates=False,
         description="Number of permutations in the paired test of two prompts.",
     )
 

@@ -189,11 +189,15 @@ class JamSettings(Settings):
     scoring: Scoring = Field(
         default="paper",
         affects="scoring",
+        deviates=False,
         description="Scoring rule: that of the paper ('paper'), or that of the authors' code"
         " ('released').",
     )
     bootstrap_resamples: PositiveInt = Field(
-        default=2000, affects="scoring", description="Number of bootstrap resamples, for intervals."
+        default=2000,
+        affects="scoring",
+        deviates=False,
+        description="Number of bootstrap resamples, for intervals.",
     )
     permutations: PositiveInt = Field(
         default=9999,
@@ -208,7 +212,7 @@ class JamSettings(Settings):
     )
     humans: str | list[str] | None = Field(
         default=None,
-        affects="predictions",
+        affects="scoring",
         deviates=False,
         description="Files with two people's labels of variants (section 5.1): one CSV with both,"
         " or filled-in forms or Label Studio exports. The sample has simulated labels.",
