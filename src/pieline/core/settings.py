@@ -33,8 +33,8 @@ def Field(  # noqa: N802
         args: Arguments of pydantic's `Field`.
         affects: What a change of the value affects; None for constraints of a type.
         deviates: Whether any value except the default deviates from the paper (default: whether the
-            setting affects predictions or scoring). False if the study states the deviations itself, or if the
-            paper leaves the value open.
+            setting affects predictions or scoring). False if the study states the deviations
+            itself, or if the paper leaves the value open.
         options: Arguments of pydantic's `Field`.
     """
     if affects:
