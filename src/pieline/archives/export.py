@@ -32,7 +32,7 @@ from pieline.core.sidecars import (
 from pieline.llm.recordings import raw_lines
 
 
-class Chains:
+class SidecarGraph:
     """Sidecars below results/, which trace files back to inputs that no job made."""
 
     def __init__(self) -> None:
@@ -55,14 +55,12 @@ class Chains:
         queue = [path]
         while queue:
             sidecar = self.sidecar(queue.pop(0))
-            if sidecar and sidecar.path not in sidecars:
-                sidecars[sidecar.path] = sidecar
-                queue += sidecar.made_from
-                roots |= {
-                    name: digest
-                    for name, digest in sidecar.made_from.items()
-                    if not self.sidecar(name)
-                }
+            if sidecar is None or sidecar.path in sidecars:
+                continue
+            sidecars[sidecar.path] = sidecar
+            queue += sidecar.made_from
+            inputs = sidecar.made_from.items()
+            roots |= {name: digest for name, digest in inputs if not self.sidecar(name)}
         return [*sidecars.values()], roots
 
 
@@ -91,12 +89,12 @@ def export_runs(
             sidecar, or recorded answers are missing.
     """
     move_old_sidecars()
-    chains = Chains()
+    graph = SidecarGraph()
     members: dict[str, bytes] = {}
     runs = []
     for metrics in sorted(map(str, Path(METRICS).rglob("*.json"))):
-        if _predictions(metrics, chains) and is_selected(metrics):
-            run = _run(metrics, chains, members)
+        if _predictions(metrics, graph) and is_selected(metrics):
+            run = _run(metrics, graph, members)
             runs += [run] if run else []
     if not runs:
         raise UserError(
@@ -104,7 +102,7 @@ def export_runs(
             where=Path("results/metrics").absolute(),
             hint="run snakemake in this folder first, or select other runs",
         )
-    datasets = dict(_datasets(runs, chains, members))
+    datasets = dict(_datasets(runs, graph, members))
     manifest = Manifest(
         code=code,
         machine=hardware or f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -119,15 +117,15 @@ def export_runs(
     return manifest
 
 
-def _predictions(metrics: str, chains: Chains) -> str:
+def _predictions(metrics: str, graph: SidecarGraph) -> str:
     """Return the path of the predictions behind a metric file; empty if there are none."""
-    sidecar = chains.sidecar(metrics)
+    sidecar = graph.sidecar(metrics)
     stem = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
     files = sidecar.made_from if sidecar else ()
     return next((path for path in files if path.startswith(f"{stem}.")), "")
 
 
-def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun | None:
+def _run(metrics: str, graph: SidecarGraph, members: dict[str, bytes]) -> ArchivedRun | None:
     """Return the run of a metric file and add its files to `members`.
 
     For external predictions, return None and add nothing.
@@ -138,14 +136,14 @@ def _run(metrics: str, chains: Chains, members: dict[str, bytes]) -> ArchivedRun
     # External predictions have no weights.
     if not conditions.weights:
         return None
-    predictions = _predictions(metrics, chains)
+    predictions = _predictions(metrics, graph)
     others = [path for path in load_sidecar(metrics).made_from if path.startswith(PREDICTIONS)]
     files = list(dict.fromkeys([predictions, *others]))
     check_made([metrics, *files])
     for path in files:
         members[path] = Path(path).read_bytes()
         members[member_sidecar(path)] = _sidecar_member(path)
-    sidecars, roots = chains.behind(predictions)
+    sidecars, roots = graph.behind(predictions)
     for path in sorted(roots):
         if path.startswith("results/") and not path.startswith("results/raw/"):
             raise UserError(
@@ -199,7 +197,7 @@ def _add_answers(predictions: str, sidecar: Sidecar, members: dict[str, bytes]) 
 
 
 def _datasets(
-    runs: Iterable[ArchivedRun], chains: Chains, members: dict[str, bytes]
+    runs: Iterable[ArchivedRun], graph: SidecarGraph, members: dict[str, bytes]
 ) -> Iterator[tuple[str, ArchivedDataset]]:
     """Yield the folder and manifest entry of each ranked dataset.
 
@@ -213,7 +211,7 @@ def _datasets(
     for folder in sorted(folders):
         files = (f"{folder}/meanings.jsonl", f"{folder}/manifest.json")
         members |= {path: Path(path).read_bytes() for path in files}
-        _, roots = chains.behind(files[0])
+        _, roots = graph.behind(files[0])
         yield folder, ArchivedDataset(raw=compared(roots), files=files)
 
 

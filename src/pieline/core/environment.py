@@ -21,26 +21,26 @@ _FIXED = {
     "MATPLOTLIBRC": os.devnull,
 }
 _REMOVED = (
-    *("PYTHON", "LC_", "LANG"),
+    "PYTHON", "LC_", "LANG",
     # Run by every shell, or change how it runs commands.
-    *("BASH_ENV", "BASH_FUNC_", "SHELLOPTS", "BASHOPTS", "CDPATH", "POSIXLY_CORRECT"),
-    *("COLUMNS", "LINES", "FORCE_COLOR", "CLICOLOR"),
+    "BASH_ENV", "BASH_FUNC_", "SHELLOPTS", "BASHOPTS", "CDPATH", "POSIXLY_CORRECT",
+    "COLUMNS", "LINES", "FORCE_COLOR", "CLICOLOR",
     # Another repository, or other settings of git.
     "GIT_",
     # Other kernels, precision or numbers of threads; Snakemake sets the threads of each rule.
-    *("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "VECLIB_", "NUMEXPR_"),
-    *("ATEN_", "ONEDNN_", "DNNL_", "NPY_", "SCIPY_", "SKLEARN_", "XLA_", "CUBLAS_"),
-    *("NVIDIA_TF32_OVERRIDE", "TORCH_", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_JIT"),
+    "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "VECLIB_", "NUMEXPR_",
+    "ATEN_", "ONEDNN_", "DNNL_", "NPY_", "SCIPY_", "SKLEARN_", "XLA_", "CUBLAS_",
+    "NVIDIA_TF32_OVERRIDE", "TORCH_", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_JIT",
     # Settings of training, distribution, caches and code that entries and rules decide.
-    *("ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_", "RANK", "LOCAL_", "WORLD_SIZE", "MASTER_"),
-    *("TRANSFORMERS_", "SENTENCE_TRANSFORMERS_", "TRUST_REMOTE_CODE", "USE_HUB_KERNELS", "USE_T"),
-    *("SOURCE_DATE_EPOCH", "TEXINPUTS", "TEXMFHOME"),
-)
+    "ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_", "RANK", "LOCAL_", "WORLD_SIZE", "MASTER_",
+    "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_", "TRUST_REMOTE_CODE", "USE_HUB_KERNELS", "USE_T",
+    "SOURCE_DATE_EPOCH", "TEXINPUTS", "TEXMFHOME",
+)  # fmt: skip
 """Beginnings of the names of variables that can change or prevent an output."""
 _KEPT = (
-    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER"),
-    *("TRANSFORMERS_OFFLINE", "TRANSFORMERS_VERBOSITY", "TORCH_HOME"),
-)
+    "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER",
+    "TRANSFORMERS_OFFLINE", "TRANSFORMERS_VERBOSITY", "TORCH_HOME",
+)  # fmt: skip
 """Exceptions. Variables that only locate something (caches, tokens, proxies, GPUs) are kept too."""
 
 

@@ -43,9 +43,9 @@ _TIMESTAMP = ".snakemake_timestamp"
 """File that Snakemake creates in each output folder."""
 _MEMORY = Path(".snakemake/pieline_digests.json")
 _PACKAGES = (
-    *("litellm", "agno", "numpy", "rank-bm25", "scipy"),
-    *("sentence-transformers", "tokenizers", "torch", "transformers"),
-)
+    "litellm", "agno", "numpy", "rank-bm25", "scipy",
+    "sentence-transformers", "tokenizers", "torch", "transformers",
+)  # fmt: skip
 """Packages whose version may affect answers, tags or embeddings."""
 
 

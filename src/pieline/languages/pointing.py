@@ -57,11 +57,13 @@ def points_at_pie(
             continue
         others = remove_words(lang.light_words, words)
         sizes = set(range(1, len(others) + 1)) - {len(heavy)}
-        if "".join(heavy) in map("".join, _stretches(others, sizes)) or (
-            all(any(same_word(word, other, language) for other in sentence_words) for word in words)
-            and (
-                _has_most(words, pie_words, language) or (echoes and _sounds_like(words, pie_words))
-            )
+        if "".join(heavy) in map("".join, _stretches(others, sizes)):
+            return True
+        is_in_sentence = all(
+            any(same_word(word, other, language) for other in sentence_words) for word in words
+        )
+        if is_in_sentence and (
+            _has_most(words, pie_words, language) or (echoes and _sounds_like(words, pie_words))
         ):
             return True
     return False

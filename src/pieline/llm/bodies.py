@@ -172,16 +172,11 @@ def _read_chat(body: Body) -> _Output:
         return output
     _add_content(message.get("content"), output)
     output.errors.append(message.get("error"))
-    stated = next(
-        (
-            message[name]
-            for name in ("reasoning_content", "reasoning")
-            if isinstance(message.get(name), str)
-        ),
-        None,
-    )
-    if stated and not output.thoughts:
-        output.thoughts.append(stated)
+    thoughts = message.get("reasoning_content")
+    if not isinstance(thoughts, str):
+        thoughts = message.get("reasoning")
+    if thoughts and isinstance(thoughts, str) and not output.thoughts:
+        output.thoughts.append(thoughts)
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
         output.refusals.append(refusal)

@@ -86,14 +86,19 @@ def estimate_tasks(
     }
     lengths = _lengths(groups, entries, answers)
     recorded = {} if settings.mode == "fresh" else answers
-    return [
-        _estimate(
-            *(name, members, entries[name], recorded, lengths),
+    result = []
+    for name, members in groups.items():
+        item = _estimate(
+            name,
+            members,
+            entries[name],
+            recorded,
+            lengths,
             remade=remade,
             on_papers_data=on_papers_data,
         )
-        for name, members in groups.items()
-    ]
+        result.append(item)
+    return result
 
 
 def _estimate(
@@ -204,15 +209,22 @@ def record_now(
         days = (entry.ends - today).days
         if days > ENDS_SOON_DAYS:
             continue
-        soon = f"record now: {item.model} ends on {entry.ends}, in {pluralize(days, 'day')}"
-        ended = f"left out: {item.model} ended on {entry.ends}, so only a gateway may serve it"
-        known = (
-            f"{pluralize(cost.to_ask, 'question')} missing, likely"
-            f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"
-        )
-        more = ["more once all data exists" if cost.to_ask else "its data does not exist yet"]
-        missing = ", and ".join([known] * bool(cost.to_ask) + more * bool(item.unknown))
-        lines.append((entry.ends, f"{soon if days > 0 else ended}; {item.kind}: {missing}"))
+        if days > 0:
+            state = f"record now: {item.model} ends on {entry.ends}, in {pluralize(days, 'day')}"
+        else:
+            state = f"left out: {item.model} ended on {entry.ends}, so only a gateway may serve it"
+        missing = []
+        if cost.to_ask:
+            missing.append(
+                f"{pluralize(cost.to_ask, 'question')} missing, likely"
+                f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"
+            )
+        if item.unknown:
+            is_partly_known = bool(cost.to_ask)
+            missing.append(
+                "more once all data exists" if is_partly_known else "its data does not exist yet"
+            )
+        lines.append((entry.ends, f"{state}; {item.kind}: {', and '.join(missing)}"))
     return [line for _, line in sorted(lines)]
 
 
@@ -326,5 +338,9 @@ def _not_recorded(tasks: Sequence[Task], settings: LLMSettings, remade: Collecti
         return ""
     if not recorded:
         return "all are asked again" if is_fresh else "nothing is recorded"
-    counts = [f"{pluralize(to_ask, 'answer')} not recorded"] * bool(to_ask)
-    return ", ".join(counts + [f"nothing recorded for {pluralize(runs, 'run')}"] * bool(runs))
+    parts = []
+    if to_ask:
+        parts.append(f"{pluralize(to_ask, 'answer')} not recorded")
+    if runs:
+        parts.append(f"nothing recorded for {pluralize(runs, 'run')}")
+    return ", ".join(parts)

@@ -94,10 +94,9 @@ class Line(NamedTuple):
         try:
             content = self.value["question"]
             turns = tuple(Message(**turn) for turn in content["messages"])
-            return Question(
-                *(content["model"], turns, content["parameters"], content["sample"]),
-                body=json.loads(content.get("body", "{}")),
-            )
+            body = json.loads(content.get("body", "{}"))
+            model, parameters, sample = content["model"], content["parameters"], content["sample"]
+            return Question(model, turns, parameters, sample, body=body)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise self.fault("the question is invalid") from None
 

@@ -89,7 +89,8 @@ def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[P
     for target, paths in sources.items():
         run = run_name(target, folder)
         lines: dict[str, list[bytes]] = {}
-        for path in dict.fromkeys([*paths, *[target] * target.exists()]):
+        files = dict.fromkeys([*paths, target] if target.exists() else paths)
+        for path in files:
             for line in read_lines(path):
                 _check(line, run, old, entry, settings)
                 lines = joined(lines, {line.key: [_renamed(line, run)]})

@@ -336,11 +336,8 @@ class Budget:
         usd = max_attempt_usd(question, self._spec)
         while True:
             self._settled.clear()
-            reserved = self._ledger.reserve(
-                *(self._spec.checkpoint, usd),
-                file=self._file,
-                key=_attempt(question.key, attempt),
-            )
+            key = _attempt(question.key, attempt)
+            reserved = self._ledger.reserve(self._spec.checkpoint, usd, file=self._file, key=key)
             if reserved is not None:
                 self._under_way += 1
                 return reserved

@@ -10,14 +10,14 @@ from pieline.models.embedder import EmbedderEntry
 
 _CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _DESCRIPTIVE = {
-    *("auto_mapping", "inference_mode", "lora_dropout", "peft_version", "runtime_config"),
-    *("task_type", "megatron_core", "qalora_group_size"),
-}
+    "auto_mapping", "inference_mode", "lora_dropout", "peft_version", "runtime_config",
+    "task_type", "megatron_core", "qalora_group_size",
+}  # fmt: skip
 """Fields that change nothing in a supported adapter."""
 _READ = {
-    *("r", "lora_alpha", "use_rslora", "target_modules", "base_model_name_or_path", "revision"),
-    *("peft_type", "bias", "init_lora_weights"),
-}
+    "r", "lora_alpha", "use_rslora", "target_modules", "base_model_name_or_path", "revision",
+    "peft_type", "bias", "init_lora_weights",
+}  # fmt: skip
 """Fields that are read; any other field must be null, false or empty."""
 
 

@@ -51,10 +51,10 @@ DOWNLOAD_HINT = (
 """Hint in errors about weights that are missing from the cache."""
 
 _NOT_LOADED = (
-    *("*.onnx*", "*.gguf", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.pt", "*.pth", "*.ckpt"),
-    *("onnx/*", "openvino/*", "coreml/*", "original/*", "consolidated*.safetensors"),
-    *("*.md", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.pdf", ".gitattributes"),
-)
+    "*.onnx*", "*.gguf", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.pt", "*.pth", "*.ckpt",
+    "onnx/*", "openvino/*", "coreml/*", "original/*", "consolidated*.safetensors",
+    "*.md", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.pdf", ".gitattributes",
+)  # fmt: skip
 """Patterns of files that are never loaded: weights in other formats, texts and images."""
 
 

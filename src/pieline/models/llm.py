@@ -499,11 +499,11 @@ def normalized(field: str) -> str:
 
 _NOT_RAW = frozenset(
     {
-        *("model", "messages", "contents", "system", "systeminstruction", "input", "instructions"),
-        *("stream", "background"),  # change the format of the response
-        *("n", "candidatecount", "maxtokens", "maxcompletiontokens", "maxoutputtokens"),  # cost
+        "model", "messages", "contents", "system", "systeminstruction", "input", "instructions",
+        "stream", "background",  # change the format of the response
+        "n", "candidatecount", "maxtokens", "maxcompletiontokens", "maxoutputtokens",  # cost
     }
-)
+)  # fmt: skip
 """Fields that `body` must not contain, with names as returned by `normalized`."""
 _OF_RESPONSES = {"temperature", "top_p", "max_tokens", "response_format", "reasoning_effort"}
 

@@ -16,8 +16,8 @@ from pieline.models.registry import load_registry
 Specs = Mapping[str, Sequence[Mapping[str, Any]]]
 """Execution specs of the shipped entries, by the model's name in the paper."""
 CHANGE_NO_NUMBER = {
-    *("accepts", "api_base", "api_key_env", "batch_size", "max_output_tokens", "prices"),
-}
+    "accepts", "api_base", "api_key_env", "batch_size", "max_output_tokens", "prices",
+}  # fmt: skip
 """Fields of execution specs that do not change results."""
 
 

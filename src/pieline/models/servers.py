@@ -9,10 +9,10 @@ PLACEHOLDERS = frozenset({"checkpoint", "port", "gpus"})
 
 _SUPPORTED = frozenset(
     {
-        *("temperature", "top_p", "top_k", "max_tokens", "seed", "stop"),
-        *("response_format", "presence_penalty", "frequency_penalty"),
+        "temperature", "top_p", "top_k", "max_tokens", "seed", "stop",
+        "response_format", "presence_penalty", "frequency_penalty",
     }
-)
+)  # fmt: skip
 
 
 class ServerKind(NamedTuple):

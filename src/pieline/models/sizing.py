@@ -139,7 +139,9 @@ def server_gpu_memory_mb(entry: LLMEntry) -> int:
 
     The estimate is 125% of the weights plus `ACTIVATIONS_MB`.
     """
-    return (_weights_mb(entry) * 5 // 4 + ACTIVATIONS_MB) * bool(server_gpus(entry))
+    if not server_gpus(entry):
+        return 0
+    return _weights_mb(entry) * 5 // 4 + ACTIVATIONS_MB
 
 
 def server_host_memory_mb(entry: LLMEntry) -> int:

@@ -12,15 +12,15 @@ from pieline.reporting.inputs import DisplayInputs
 R = TypeVar("R")
 
 KEYS = (
-    *("study", "model", "train_mode", "loss", "setting", "query_mode", "language"),
-    *("composition", "scope", "against", "seed", "measure"),
-)
+    "study", "model", "train_mode", "loss", "setting", "query_mode", "language",
+    "composition", "scope", "against", "seed", "measure",
+)  # fmt: skip
 """Columns that identify a number; one that does not apply is empty."""
 OURS = (
-    *("ours", "low", "high", "deviation", "p_value", "p_holm", "unit", "decimals", "better"),
-    *("seeds", "files", "ranges", "tolerance", "unknown", "obstacles", "not_run"),
-    *("released_obstacles", "released_note"),
-)
+    "ours", "low", "high", "deviation", "p_value", "p_holm", "unit", "decimals", "better",
+    "seeds", "files", "ranges", "tolerance", "unknown", "obstacles", "not_run",
+    "released_obstacles", "released_note",
+)  # fmt: skip
 """Other columns of our rows. `obstacles` are the reasons why a number is not comparable with the
 paper's, `released_obstacles` why it is not comparable with that of the authors' run, and
 `released_note` why it may differ from the latter. `unknown` is the reason why a record lacks the

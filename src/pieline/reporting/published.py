@@ -17,9 +17,9 @@ TEXT_NUMBERS = "text_numbers"
 ANY = "*"
 """Value of a key that matches any value of ours."""
 PRINTED = (
-    *("printed", "printed_decimals", "own_decimals", "spread", "ddof", "pool", "printed_tolerance"),
-    *("place", "kind", "also_in", "printed_at", "shown_by", "printed_model", "what"),
-)
+    "printed", "printed_decimals", "own_decimals", "spread", "ddof", "pool", "printed_tolerance",
+    "place", "kind", "also_in", "printed_at", "shown_by", "printed_model", "what",
+)  # fmt: skip
 """Columns of the printed frame besides `KEYS`; `table` is the name of our table."""
 Kind = Literal["score", "count", "parameter"]
 Row = tuple[str, ...]

@@ -189,8 +189,10 @@ def make_table(
     content = layout(inputs) if numbers is None else layout(numbers, inputs)
     if numbers is None and inputs.data == "own":
         content = _without_printed(content)
-    notes = (*([inputs.mark] if inputs.mark else []), *content.notes, *inputs.origins())
-    return replace(content, notes=notes), numbers
+    notes = [*content.notes, *inputs.origins()]
+    if inputs.mark:
+        notes.insert(0, inputs.mark)
+    return replace(content, notes=tuple(notes)), numbers
 
 
 def _without_printed(content: TableContent) -> TableContent:

@@ -9,9 +9,9 @@ from pieline.reporting.evidence import load_metric_file
 from pieline.reporting.numbers import COMPARED, Number
 
 EXPORT_COLUMNS = (
-    *("study", "model", "setting", "language", "composition", "seed", "part", "metric"),
-    *("value", "low", "high", "printed", "data", "note", "conditions", "metrics"),
-)
+    "study", "model", "setting", "language", "composition", "seed", "part", "metric",
+    "value", "low", "high", "printed", "data", "note", "conditions", "metrics",
+)  # fmt: skip
 _NO_SCORES = {"conditions", "computed_from", "tuning"}
 _BOUNDS = {"low", "high"}
 

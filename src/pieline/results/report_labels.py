@@ -34,10 +34,8 @@ def report_labels(studies: Iterable[Study[Any]]) -> dict[str, tuple[str, dict[st
         for each in (*study.tables(), *study.figures()):
             path = each.files["csv" if each.kind == "table" else "png"]
             shown[path] = (study.paper, each.place, each.caption)
-    return {
-        path: (
-            category,
-            {"place": place, "shows": caption, "as": Path(path).suffix.strip(".").upper()},
-        )
-        for path, (category, place, caption) in shown.items()
-    }
+    labels = {}
+    for path, (category, place, caption) in shown.items():
+        extension = Path(path).suffix.strip(".").upper()
+        labels[path] = category, {"place": place, "shows": caption, "as": extension}
+    return labels
