@@ -72,7 +72,7 @@ class FilterReport(Record):
         failed: Number of PIEs that fail each criterion; a PIE may fail several.
         kept_by_reading: Number of PIEs kept under each reading of the criteria (see
             `readings_of`), after manual exclusion and before selection by the configuration.
-        differs: PIEs kept under only one of the readings `paper` and `released`, with its name.
+        differs: Name of the only reading, `paper` or `released`, under which a PIE is kept, by PIE.
         released: Comparison with the released list; null without that list.
         computed_from: Digests of the input files.
     """

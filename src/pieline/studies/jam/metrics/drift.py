@@ -140,6 +140,7 @@ def confusion_of_variants(judged: Iterable[JudgedOriginal]) -> Confusion:
 
 
 def _confusion(confused: Iterable[Sequence[bool]]) -> Confusion:
+    """Count the originals of which all, none or some variants confuse the model."""
     kinds = [(all(variants), any(variants)) for variants in confused]
     return Confusion(
         all_confused=sum(every for every, _ in kinds),

@@ -247,7 +247,7 @@ def not_counted(
 
 
 def missing_runs(inputs: DisplayInputs, runs: Iterable[RunKey]) -> dict[RunKey, str]:
-    """Return why configured runs are missing, for those of which `runs` has no seed."""
+    """Return the reason for each configured run without any seed in `runs`, by its key."""
     made, missing = set(runs), dict[RunKey, str]()
     for run in inputs.left_out():
         key = key_of(run.keys)
