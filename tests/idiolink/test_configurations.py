@@ -29,7 +29,7 @@ from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.raw import read_texts
 from pieline.studies.idiolink.records import Bm25Parameters, Document, Query
 from pieline.studies.idiolink.study import IdiolinkStudy
-from pieline.studies.idiolink.tables.zero_shot import UNKNOWN_NOTE
+from pieline.studies.idiolink.tables.zero_shot import METRICS, UNKNOWN_NOTE
 from pieline.study import NOT_CONFIGURED
 
 SAMPLE = ROOT / "data/sample/idiolink"
@@ -169,3 +169,16 @@ def test_enough_documents_make_all_scores_known() -> None:
     for name, rows, text in shown(study(models=["bm25", "sbert"], finetuning=TUNED)):
         assert UNKNOWN not in text, name
         assert not any(UNKNOWN in row["reason"] for row in rows), name
+
+
+@pytest.mark.parametrize("name", ["idiolink_modes", "idiolink_finetuning"])
+def test_a_third_metric_has_its_own_axes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of docs/adding/code.md adds a metric to the tables."""
+    monkeypatch.setitem(METRICS, "reciprocal_rank", "MRR")
+    idiolink = study(models=["bm25", "sbert"], finetuning=TUNED)
+    [figure] = [item for item in idiolink.figures() if item.name == name]
+    for path in idiolink.shown[figure].metrics:
+        write_json(path, measured(idiolink, path).model_dump())
+    axes = figure.make(idiolink.shown[figure]).axes
+    labels = {label for axis in axes for label in (axis.get_xlabel(), axis.get_ylabel())}
+    assert {f"{metric} (%)" for metric in METRICS.values()} <= labels

@@ -71,7 +71,7 @@ def modes(inputs: DisplayInputs) -> Drawing:
     rows: Any = of_rankings(inputs).itertuples()
     scores = {(row.model, row.query_mode, row.measure): row for row in rows}
     size = (COLUMN_WIDTH, 0.8 + 0.48 * len(models))
-    figure, axes = plt.subplots(1, 2, figsize=size, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(METRICS), figsize=size, sharey=True, layout="constrained")
     for axis, (metric, title) in zip(axes, METRICS.items(), strict=True):
         for place, model in enumerate(models):
             by_mode: dict[str, Any] = {
@@ -163,8 +163,9 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
     shown = [model for model in inputs.models if model.name in tuned_names]
     # With few models, a row of modes fits in a column.
     width = COLUMN_WIDTH if len(shown) < 2 else PAGE_WIDTH
+    size = (width, (1.4 + 0.05 * len(shown)) * len(METRICS))
     figure, axes = plt.subplots(
-        2, 4, figsize=(width, 2.8 + 0.1 * len(shown)), sharey=True, layout="constrained"
+        len(METRICS), len(QUERY_MODES), figsize=size, sharey=True, layout="constrained"
     )
     drawn = set()
     for row, (metric, title) in zip(axes, METRICS.items(), strict=True):
