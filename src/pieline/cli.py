@@ -285,21 +285,25 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     verifying.add_argument("archive", type=Path, help="file to check")
 
 
+def _is_selected(metrics: str, options: argparse.Namespace) -> bool:
+    """Return whether the run of a metric file has a value of each option that was given."""
+    study, *_, model, setting, seed = Path(metrics).with_suffix("").parts[2:]
+    pairs = (
+        (study, options.study),
+        (model, options.model),
+        (setting, options.setting),
+        (seed.removeprefix("seed-"), options.seed),
+    )
+    return all(not given or value in given for value, given in pairs)
+
+
 def _export_runs(options: argparse.Namespace) -> None:
     from pieline.archives.export import export_runs
     from pieline.every_eval_ever import export_records
     from pieline.results.provenance import code_state
 
     def is_selected(metrics: str) -> bool:
-        study, *_, model, setting, seed = Path(metrics).with_suffix("").parts[2:]
-        values = {
-            "study": study,
-            "model": model,
-            "setting": setting,
-            "seed": seed.removeprefix("seed-"),
-        }
-        chosen = {name: getattr(options, name) for name in values}
-        return all(not names or values[name] in names for name, names in chosen.items())
+        return _is_selected(metrics, options)
 
     if options.format == "every-eval-ever":
         count = export_records(options.archive, time=int(time.time()), is_selected=is_selected)

@@ -288,11 +288,11 @@ class Project:
     def weights_files(self, model: str) -> list[str]:
         """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
         entry = self.entry(model)
-        own = isinstance(entry, CheckpointEntry) and entry.source == "folder"
-        places = [Path(str(vars(entry)["path"]))] if own else []
-        places += (
-            [Path(entry.adapter)] if isinstance(entry, EmbedderEntry) and entry.adapter else []
-        )
+        places = []
+        if isinstance(entry, CheckpointEntry) and entry.source == "folder":
+            places.append(Path(str(vars(entry)["path"])))
+        if isinstance(entry, EmbedderEntry) and entry.adapter:
+            places.append(Path(entry.adapter))
         found = [[place] if place.is_file() else files_below(place) for place in places]
         return sorted({str(file) for files in found for file in files})
 

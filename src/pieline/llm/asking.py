@@ -295,32 +295,40 @@ class QuestionRun:
                 return
             raise self._first.error(self._unanswered())
         if isinstance(failure, UnansweredError):
-            hint = "check the state of the provider; the recorded answers are kept"
-            if all(error.rejected for error in self._unanswered_errors[-self._most_failures :]):
-                hint = (
-                    "change how it is asked: see accepts, defaults and system_role in its entry in"
-                    " models.yaml"
-                )
-            raise UserError(
-                f"{self._most_failures} consecutive questions failed, the last with: {failure};"
-                f" {len(self.answers)} of {len(self._questions)} are answered"
-                f"{self.budget.possibly_billed}",
-                where=self._spec.label,
-                hint=hint,
-            ) from None
+            raise self._too_many_failures(failure) from None
         if failure is not None:
             raise failure
-        if errors := self._unanswered_errors:
-            reasons = Counter(map(str, errors)).most_common()
-            others = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
-            raise UserError(
-                f"{len(errors)} of {len(self._questions)} questions got no answer"
-                f" ({reasons[0][1]} × {reasons[0][0]}{others}){self.budget.possibly_billed}",
-                where=self._spec.label,
-                hint="the other answers are recorded; a further run asks the missing ones, except"
-                f" those with {self._settings.max_attempts} recorded failures (pieline recordings"
-                " reask --help)",
+        if self._unanswered_errors:
+            raise self._some_unanswered()
+
+    def _too_many_failures(self, last: UnansweredError) -> UserError:
+        hint = "check the state of the provider; the recorded answers are kept"
+        if all(error.rejected for error in self._unanswered_errors[-self._most_failures :]):
+            hint = (
+                "change how it is asked: see accepts, defaults and system_role in its entry in"
+                " models.yaml"
             )
+        return UserError(
+            f"{self._most_failures} consecutive questions failed, the last with: {last};"
+            f" {len(self.answers)} of {len(self._questions)} are answered"
+            f"{self.budget.possibly_billed}",
+            where=self._spec.label,
+            hint=hint,
+        )
+
+    def _some_unanswered(self) -> UserError:
+        errors = self._unanswered_errors
+        reasons = Counter(map(str, errors)).most_common()
+        reason, times = reasons[0]
+        others = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+        return UserError(
+            f"{len(errors)} of {len(self._questions)} questions got no answer"
+            f" ({times} × {reason}{others}){self.budget.possibly_billed}",
+            where=self._spec.label,
+            hint="the other answers are recorded; a further run asks the missing ones, except"
+            f" those with {self._settings.max_attempts} recorded failures (pieline recordings"
+            " reask --help)",
+        )
 
     def _describe(self, error: Exception) -> str:
         # litellm includes full tracebacks in some of its messages.

@@ -153,13 +153,14 @@ class Ledger:
             ).fetchall()
             reserved = database.execute("SELECT * FROM reserved ORDER BY id").fetchall()
             excess = database.execute("SELECT * FROM excess ORDER BY model").fetchall()
+        unanswered = [row for row in settled if row[4]]
         return Spending(
-            {row[0]: row[1] for row in settled},
-            {row[0]: row[2] for row in settled},
-            [Reserved(*row) for row in reserved],
-            {row[0]: row[3] for row in settled if row[4]},
-            {row[0]: row[4] for row in settled if row[4]},
-            dict(excess),
+            settled={model: usd for model, usd, *_ in settled},
+            requests={model: requests for model, _, requests, *_ in settled},
+            reserved=[Reserved(*row) for row in reserved],
+            possibly_billed={model: usd for model, _, _, usd, _ in unanswered},
+            unanswered={model: count for model, _, _, _, count in unanswered},
+            excess=dict(excess),
         )
 
     def reserve(self, model: str, usd: float, *, file: str = "", key: str = "") -> Reserved | None:

@@ -175,12 +175,10 @@ class RunReport:
         for study in self.all_studies.values():
             made = study.shown if study in self.studies else {}
             for display in study.displays:
-                needs = [
-                    need
-                    for printed in display.printed
-                    if printed in catalogue
-                    for need in catalogue[printed].needs.get(display.name, ())
-                ]
+                needs: list[str] = []
+                for printed in display.printed:
+                    if printed in catalogue:
+                        needs += catalogue[printed].needs.get(display.name, ())
                 if display not in made:
                     needs.insert(0, absent.get(display.name) or NOT_CONFIGURED)
                 file = next(reversed(display.files.values()))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from io import StringIO
 from typing import Literal
 
@@ -134,29 +135,42 @@ def _is_tuned(row: _Row) -> bool:
 
 def _columns(measure: str, unit: str, reference: str) -> dict[str, Callable[[_Row], str]]:
     """Return the texts of the columns of a measure by header."""
-
-    def score(row: _Row) -> str:
-        return number.shown if (number := row.numbers.get(measure)) else ""
-
-    def difference(row: _Row) -> str:
-        return _signed(number.ours, number) if (number := row.differences.get(measure)) else ""
-
-    def printed(row: _Row) -> str:
-        number = row.numbers.get(measure)
-        return rounded(number.printed, number.decimals) if number else ""
-
-    def off(row: _Row) -> str:
-        number = row.numbers.get(measure)
-        return _signed(number.difference, number) if number and number.verdict in COMPARED else ""
-
     return {
-        ", ".join(filter(None, (word(measure), unit))): score,
-        _INTERVAL: lambda row: _interval(row.numbers.get(measure)),
-        f"to {reference}": difference,
-        f"{_INTERVAL} ": lambda row: _interval(row.differences.get(measure)),
-        "printed": printed,
-        "ours - printed": off,
+        ", ".join(filter(None, (word(measure), unit))): partial(_score, measure),
+        _INTERVAL: partial(_score_interval, measure),
+        f"to {reference}": partial(_difference, measure),
+        f"{_INTERVAL} ": partial(_difference_interval, measure),
+        "printed": partial(_printed, measure),
+        "ours - printed": partial(_difference_to_printed, measure),
     }
+
+
+def _score(measure: str, row: _Row) -> str:
+    number = row.numbers.get(measure)
+    return number.shown if number else ""
+
+
+def _score_interval(measure: str, row: _Row) -> str:
+    return _interval(row.numbers.get(measure))
+
+
+def _difference(measure: str, row: _Row) -> str:
+    number = row.differences.get(measure)
+    return _signed(number.ours, number) if number else ""
+
+
+def _difference_interval(measure: str, row: _Row) -> str:
+    return _interval(row.differences.get(measure))
+
+
+def _printed(measure: str, row: _Row) -> str:
+    number = row.numbers.get(measure)
+    return rounded(number.printed, number.decimals) if number else ""
+
+
+def _difference_to_printed(measure: str, row: _Row) -> str:
+    number = row.numbers.get(measure)
+    return _signed(number.difference, number) if number and number.verdict in COMPARED else ""
 
 
 def _signed(value: float | None, number: Number) -> str:

@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -421,38 +421,41 @@ def _study_view(
     """Return a study with its tables in the paper's order, including tables that were not made."""
     of_study = [number for number in every if number.study == study.name]
     numbers = counted(of_study)
+    by_table: dict[str, list[Number]] = defaultdict(list)
+    for number in numbers:
+        by_table[number.tables[0] if number.tables else ""].append(number)
     printed = {
         table.table: table
         for table in catalogue.values()
         if table.table and table.paper == study.name
     }
-    missing = {file: table for file, table in printed.items() if file in absent}
-
-    def of(file: str) -> list[Number]:
-        return [number for number in numbers if number.tables[:1] == (file,)]
-
-    def not_made(file: str) -> TableView:
-        table = missing.pop(file)
-        why = "" if of(file) else f" Not made: {absent[file]}."
-        return TableView(
-            *(study, table.number, f"{table.title}.{why}", of(file)),
-            command=command_of(file, (), None),
-        )
-
-    tables = []
+    order = list(printed)
+    waiting = [name for name in order if name in absent]
+    views = []
     for shown in study.tables:
-        order = list(printed)
-        before = order[: order.index(shown.name)] if shown.name in order else []
-        tables += [not_made(file) for file in before if file in missing]
+        place = order.index(shown.name) if shown.name in order else 0
+        while waiting and order.index(waiting[0]) < place:
+            name = waiting.pop(0)
+            views.append(_absent_view(study, printed[name], by_table[name], absent[name]))
         cells = [number for number in of_study if shown.name in number.tables]
         command = command_of(shown.name, (), results.options)
-        view = TableView(study, shown.title, shown.caption, of(shown.name), shown, cells, command)
-        tables.append(view)
-    tables += [not_made(file) for file in list(missing)]
-    files = {*printed, *(shown.name for shown in study.tables)}
-    if rest := [number for number in numbers if not {*number.tables[:1]} & files]:
-        tables.append(TableView(study, "Running text", "Numbers that only the text prints.", rest))
-    return StudyView(study, numbers, tables)
+        own = by_table[shown.name]
+        views.append(TableView(study, shown.title, shown.caption, own, shown, cells, command))
+    views += [_absent_view(study, printed[name], by_table[name], absent[name]) for name in waiting]
+    listed = {*printed, *(shown.name for shown in study.tables)}
+    rest = [number for number in numbers if not listed.intersection(number.tables[:1])]
+    if rest:
+        views.append(TableView(study, "Running text", "Numbers that only the text prints.", rest))
+    return StudyView(study, numbers, views)
+
+
+def _absent_view(
+    study: ShownStudy, table: PrintedTable, numbers: list[Number], reason: str
+) -> TableView:
+    """Return a table that the run did not make, with the reason unless its numbers state theirs."""
+    why = "" if numbers else f" Not made: {reason}."
+    command = command_of(table.table, (), None)
+    return TableView(study, table.number, f"{table.title}.{why}", numbers, command=command)
 
 
 def _search_terms(
