@@ -219,22 +219,11 @@ class Project:
         if not isinstance(entry, CheckpointEntry):
             return
         where = f"{self.entry_file(model)}: {model}"
-        folders = {"path": entry.path if entry.source == "folder" else None}
-        folders["adapter"] = entry.adapter if isinstance(entry, EmbedderEntry) else None
-        for name, folder in folders.items():
-            if not folder:
-                continue
-            hint = f"correct {name} (relative to {Path.cwd()})"
-            is_file = name == "path" and entry.is_gguf
-            if not (Path(folder).is_file() if is_file else Path(folder).is_dir()):
-                kind = "file" if is_file else "folder"
-                raise UserError(f"no such {kind}: {folder}", where=where, hint=hint)
-            has_model = any(Path(folder, file).exists() for file in _FILES_OF_A_MODEL)
-            if name == "path" and not is_file and not has_model:
-                problem = f"no model in {folder}, because it has no config.json"
-                raise UserError(problem, where=where, hint=hint)
-            check_lfs_pointers(folder)
+        if entry.source == "folder" and entry.path:
+            _check_weights(str(entry.path), where, is_file=entry.is_gguf)
         if isinstance(entry, EmbedderEntry) and entry.adapter:
+            _check_exists(entry.adapter, where, _correct("adapter"))
+            check_lfs_pointers(entry.adapter)
             check_adapter(entry)
         if entry.source == "folder" and isinstance(entry, EmbedderEntry):
             checkpoint_settings(entry, str(entry.path), where)
@@ -307,3 +296,24 @@ class Project:
                 of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
             described.append(ModelDescription(name=name, **of_model))
         return tuple(described)
+
+
+def _check_weights(path: str, where: str, *, is_file: bool) -> None:
+    """Raise a `UserError` unless a path is a folder with a model, or a file if `is_file`."""
+    hint = _correct("path")
+    _check_exists(path, where, hint, is_file=is_file)
+    if not is_file and not any(Path(path, file).exists() for file in _FILES_OF_A_MODEL):
+        problem = f"no model in {path}, because it has no config.json"
+        raise UserError(problem, where=where, hint=hint)
+    check_lfs_pointers(path)
+
+
+def _check_exists(path: str, where: str, hint: str, *, is_file: bool = False) -> None:
+    exists = Path(path).is_file() if is_file else Path(path).is_dir()
+    if not exists:
+        kind = "file" if is_file else "folder"
+        raise UserError(f"no such {kind}: {path}", where=where, hint=hint)
+
+
+def _correct(field: str) -> str:
+    return f"correct {field} (relative to {Path.cwd()})"

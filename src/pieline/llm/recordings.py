@@ -218,10 +218,11 @@ def answers_token(output: str | Path, recordings: str | Path) -> str:
         return known.token
     answers = {key: item.digest for key, item in read_answers(recordings, known.answers).items()}
     aside = Path(f"{recordings}{REPLACED_SUFFIX}")
-    if answers.items() <= known.answers.items() and not any(
+    is_set_aside = any(
         line.key not in answers and known.answers.get(line.key) == line.answer().digest
         for line in read_lines(aside)
-    ):
+    )
+    if answers.items() <= known.answers.items() and not is_set_aside:
         return known.token
     return f"edited answers ({sha256_of(canonical_json(answers).encode())[:16]})"
 

@@ -211,35 +211,45 @@ def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:
     """
     folder = Path(place).expanduser()
     if folder.is_dir():
-        check_lfs_pointers(folder)
-        path = str(folder.absolute())
-        if not (folder / "config.json").is_file():
-            hint = "pass a folder saved by transformers or sentence-transformers"
-            _check_first_module(folder, folder)
-            raise UserError("config.json is missing", where=folder, hint=hint)
-        return Checkpoint(
-            folder,
-            {"checkpoint": Path(path).name, "source": "folder", "path": path},
-            _count_parameters(folder.glob("*.safetensors")),
-        )
+        return _local_checkpoint(folder)
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", place):
         hint = "pass a folder, or the name of a repository on the hub"
         raise UserError("no such folder", where=place, hint=hint)
-    weights = HubCheckpoint(place, given.get("revision"), pickled=bool(given.get("pickled")))
+    return _hub_checkpoint(
+        HubCheckpoint(place, given.get("revision"), pickled=bool(given.get("pickled")))
+    )
+
+
+def _local_checkpoint(folder: Path) -> Checkpoint:
+    check_lfs_pointers(folder)
+    path = str(folder.absolute())
+    if not (folder / "config.json").is_file():
+        hint = "pass a folder saved by transformers or sentence-transformers"
+        _check_first_module(folder, folder)
+        raise UserError("config.json is missing", where=folder, hint=hint)
+    return Checkpoint(
+        folder,
+        {"checkpoint": Path(path).name, "source": "folder", "path": path},
+        _count_parameters(folder.glob("*.safetensors")),
+    )
+
+
+def _hub_checkpoint(weights: HubCheckpoint) -> Checkpoint:
+    name = weights.repository
     try:
         listing = weights.cached() or weights.request_listing()
     except UnreachableError as error:
         hint = "there is no such folder either; run this on a machine with network access"
         raise UserError(error.what, where=error.where, hint=hint) from None
     for pattern in ("README.md", "*.json"):
-        folder = HubCheckpoint(place, listing.commit, only=pattern).snapshot()
+        folder = HubCheckpoint(name, listing.commit, only=pattern).snapshot()
     try:
-        found = HfApi().get_safetensors_metadata(place, revision=listing.commit).parameter_count
+        found = HfApi().get_safetensors_metadata(name, revision=listing.commit).parameter_count
     except (NotASafetensorsRepoError, SafetensorsParsingError):
         found = {}
     return Checkpoint(
         folder,
-        {"checkpoint": place, "source": "hub", "revision": listing.commit},
+        {"checkpoint": name, "source": "hub", "revision": listing.commit},
         sum(found.values()) or None,
     )
 

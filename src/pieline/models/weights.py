@@ -60,8 +60,10 @@ def weights_location(entry: CheckpointEntry) -> str:
     weights = hub_checkpoint(entry)
     assert weights is not None
     folder = weights.snapshot()
-    for code in remote_code_checkpoints(
-        entry, lambda name: file if (file := folder / name).exists() else None
-    ):
+
+    def downloaded(name: str) -> Path | None:
+        return folder / name if (folder / name).exists() else None
+
+    for code in remote_code_checkpoints(entry, downloaded):
         code.snapshot()
     return str(folder)
