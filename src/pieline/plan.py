@@ -128,7 +128,7 @@ def make_plan(
     settings: type[Settings],
     lacks: Callable[[Sequence[Run]], Mapping[str, str]],
 ) -> Plan:
-    """Return the plan of these runs, with the conditions that archives state for their own.
+    """Return the plan of these runs; archived runs have the conditions that archives state.
 
     Args:
         runs: Configured runs.

@@ -33,7 +33,7 @@ def is_sidecar(name: str) -> bool:
 
 
 def member_sidecar(name: str) -> str:
-    """Return the name of a member's sidecar; that of a sidecar is its own name.
+    """Return the name of the sidecar of a member; return the name of a sidecar unchanged.
 
     The ending of the sidecar replaces that of the member.
     """

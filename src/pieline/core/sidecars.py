@@ -187,8 +187,8 @@ def folder_of(path: str) -> str:
 def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
     """Check inputs of a job that other jobs made; other files are ignored.
 
-    The list of a folder's digests stands for the folder. The inputs of these files are compared,
-    too, as far as they still exist.
+    The list of a folder's digests stands for the folder. Inputs of these files that still exist are
+    compared as well.
 
     Raises:
         UserError: The sidecar of a file is missing, invalid or a copy, the file is missing or was

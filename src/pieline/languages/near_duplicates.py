@@ -1,4 +1,4 @@
-"""Find texts that are almost equal, which would count twice."""
+"""Find near-duplicate texts, which would count twice."""
 
 import sys
 from collections import Counter, defaultdict

@@ -138,7 +138,7 @@ class Answer(Frozen):
 
     @property
     def stop_reason(self) -> str | None:
-        """Reason why the model stopped, with the reasons that are known now."""
+        """Reason why the model stopped, including reasons that were unknown at the recording."""
         stated = self.provider_reason.split(", ") if self.provider_reason else ()
         return self.finish_reason or finish_reason(stated)
 

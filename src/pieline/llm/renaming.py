@@ -105,7 +105,7 @@ def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[P
 
 
 def _check(line: Line, run: str, old: str, entry: LLMEntry, settings: LLMSettings) -> None:
-    """Raise a `UserError` unless the entry would get the answer to the same question."""
+    """Raise a `UserError` unless the entry would ask the recorded question."""
     answer, question = line.check(), line.question()
     if line.run not in ("", run, with_entry(run, old)):
         raise line.fault(f"recorded for the run {line.run}")

@@ -167,5 +167,5 @@ class LLMSettings(LLMSection):
     start_timeout_s: float = 1800.0
 
     def end_reason(self, entry: LLMEntry) -> str:
-        """Return why a model is not queried, according to `retired`: specs omit dates."""
+        """Return why a model is not queried, from `retired`, since execution specs omit dates."""
         return self.retired.get(entry.checkpoint) or super().end_reason(entry)

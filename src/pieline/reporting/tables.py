@@ -196,7 +196,7 @@ def make_table(
 
 
 def _without_printed(content: TableContent) -> TableContent:
-    """Return a table of texts without printed texts, and without rows that have only those."""
+    """Return a table of texts without printed texts, and without rows that have no other texts."""
     groups = []
     for group in content.groups:
         rows = [replace(row, cells=tuple(map(_of_ours, row.cells))) for row in group.rows]

@@ -150,7 +150,7 @@ def _add_own(
 
 
 def _ours(tables: Sequence[TableNumbers]) -> pd.DataFrame:
-    """Return our rows of all tables; those of several tables once, with the tables' names."""
+    """Return our rows of all tables; a row that several tables show occurs once and names them."""
     frames = [of_display(import_object(table.ours)(table.inputs), table.inputs) for table in tables]
     none = of_display(OurNumbers("").frame(), DisplayInputs())
     every = pd.concat([frame for frame in frames if len(frame)] or [none], ignore_index=True)
