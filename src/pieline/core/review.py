@@ -111,24 +111,41 @@ def reviewed_rows(
     suffix = Path(path).suffix.lower()
     columns = [*shown, *controls.values()]
     if suffix in _DELIMITERS:
-        delimiter = _DELIMITERS[suffix]
-        for line, row in read_table(path, columns, delimiter=delimiter, for_people=True, hint=hint):
-            fields = {name: row[name].strip() for name in columns}
-            yield ReviewedRow(f"{path}:{line} ({fields[columns[0]]})", "", fields)
-        return
-    if suffix == ".jsonl":
-        for line, text in enumerate(read_text(path).split("\n"), start=1):
-            if text.strip():
-                where = f"{path}:{line}"
-                filled = validated(dict[str, Any], text, where=where, hint=hint, is_json=True)
-                if missing := [name for name in shown if name not in filled]:
-                    raise UserError(f"no field {missing[0]!r}", where=where, hint=hint)
-                fields = {name: filled.get(name, "") for name in columns}
-                yield ReviewedRow(f"{where} ({fields[columns[0]]})", "", fields)
-        return
-    if suffix != ".json":
+        yield from _rows_of_sheet(path, columns, _DELIMITERS[suffix], hint)
+    elif suffix == ".jsonl":
+        yield from _rows_of_lines(path, columns, shown, hint)
+    elif suffix == ".json":
+        yield from _rows_of_export(path, shown, controls, last_only=last_only)
+    else:
         what = f"the file ends in none of {', '.join([*_DELIMITERS, '.jsonl', '.json'])}"
         raise UserError(what, where=path, hint="save the table as .csv")
+
+
+def _rows_of_sheet(
+    path: str | Path, columns: Sequence[str], delimiter: str, hint: str
+) -> Iterator[ReviewedRow]:
+    for line, row in read_table(path, columns, delimiter=delimiter, for_people=True, hint=hint):
+        fields = {name: row[name].strip() for name in columns}
+        yield ReviewedRow(f"{path}:{line} ({fields[columns[0]]})", "", fields)
+
+
+def _rows_of_lines(
+    path: str | Path, columns: Sequence[str], shown: Collection[str], hint: str
+) -> Iterator[ReviewedRow]:
+    for line, text in enumerate(read_text(path).split("\n"), start=1):
+        if not text.strip():
+            continue
+        where = f"{path}:{line}"
+        filled = validated(dict[str, Any], text, where=where, hint=hint, is_json=True)
+        if missing := [name for name in shown if name not in filled]:
+            raise UserError(f"no field {missing[0]!r}", where=where, hint=hint)
+        fields = {name: filled.get(name, "") for name in columns}
+        yield ReviewedRow(f"{where} ({fields[columns[0]]})", "", fields)
+
+
+def _rows_of_export(
+    path: str | Path, shown: Collection[str], controls: Mapping[str, str], *, last_only: bool
+) -> Iterator[ReviewedRow]:
     tasks = validated(list[object], read_json(path), where=path, hint=_HINT)
     for number, content in enumerate(tasks, start=1):
         where = f"{path}: task {number}"

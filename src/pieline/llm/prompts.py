@@ -189,22 +189,9 @@ def load_prompt(path: str | Path) -> Prompt:
                 f"unknown role {role!r}", where=f"{path}:{line}", hint=f"one of {_ROLES}"
             )
         text = piece.removeprefix("\n").rstrip("\n") + "\n"
-        try:
-            with _time_limit():
-                turns.append((role, line + 1, environment.from_string(text)))
-            tokens = list(environment.lex(text.lstrip("\n")))
-            others = [node.lineno for node in environment.parse(text).find_all(_OTHER_FILES)]
-        except Exception as error:  # Jinja evaluates constant expressions here
-            at = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else 1
-            raise UserError(f"invalid template: {error}", where=f"{path}:{line + at}") from None
-        if others:
-            raise UserError(
-                "uses another file, but a prompt is one file",
-                where=f"{path}:{line + others[0]}",
-                hint="copy the text of that file into the prompt",
-            )
-        kept = (token for _, kind, token in tokens if not kind.startswith("comment"))
-        sent.append([role, "".join(kept)])
+        template, without_comments = _compile(text, environment, path, line)
+        turns.append((role, line + 1, template))
+        sent.append([role, without_comments])
         line += piece.count("\n")
     try:
         content = canonical_json([sent, list(answer.items())])
@@ -213,6 +200,31 @@ def load_prompt(path: str | Path) -> Prompt:
             f"`answer` is not JSON: {error}", where=f"{path}:1", hint="write JSON schemas"
         ) from None
     return Prompt(path, about, tuple(turns), sha256_of(content.encode()))
+
+
+def _compile(
+    text: str, environment: jinja2.Environment, path: Path, line: int
+) -> tuple[jinja2.Template, str]:
+    """Return the template of a turn, and its text without comments; its role is in `line`.
+
+    Raises:
+        UserError: The template is invalid or uses another file.
+    """
+    try:
+        with _time_limit():
+            template = environment.from_string(text)
+        tokens = list(environment.lex(text.lstrip("\n")))
+        others = [node.lineno for node in environment.parse(text).find_all(_OTHER_FILES)]
+    except Exception as error:  # Jinja evaluates constant expressions here
+        at = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else 1
+        raise UserError(f"invalid template: {error}", where=f"{path}:{line + at}") from None
+    if others:
+        raise UserError(
+            "uses another file, but a prompt is one file",
+            where=f"{path}:{line + others[0]}",
+            hint="copy the text of that file into the prompt",
+        )
+    return template, "".join(token for _, kind, token in tokens if not kind.startswith("comment"))
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int]:
