@@ -63,6 +63,8 @@ def test_the_shipped_run_has_the_same_totals_everywhere(tmp_path: Path) -> None:
     assert len(frame) == 989
     reproduced = int((frame["verdict"] == "reproduced").sum())
     readme = re.sub(r"\s+", " ", (ROOT / "README.md").read_text(encoding="utf-8"))
-    agreement = rf"of {len(frame)} printed numbers, \d+ agree with ours \({reproduced} in `make rep"
+    agreement = (
+        rf"the papers' {len(frame)} numbers, \d+ agree with ours \({reproduced} in `make rep"
+    )
     assert re.search(agreement, readme)
     assert signs_in(folder) == compared(numbers)
