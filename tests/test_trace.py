@@ -1,6 +1,7 @@
 """Follow tables through the code: functions, rules in order, measures, and files of a run."""
 
 import inspect
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,7 @@ def test_the_way_to_negative_drift() -> None:
         "Identification": "src/pieline/studies/jam/predictions/prompting.py",
         "parse_idioms": "src/pieline/llm/idioms.py",
         "match_predictions": "src/pieline/studies/jam/metrics/",
+        "judge": "src/pieline/studies/jam/metrics/",
     }
     for name, place in places.items():
         step = found[name]
@@ -66,6 +68,18 @@ def test_the_way_to_negative_drift() -> None:
         text = (ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
         assert name in text or file == name
         assert step.text
+
+
+@pytest.mark.parametrize(
+    ("rule", "functions"),
+    [
+        ("idiots_detect", {"detection_questions", "ask", "read_detection"}),
+        ("idiots_metrics", {"detection_metrics", "names_pie"}),
+        ("idiolink_metrics", {"read_run", "idiolink_metrics", "score_queries"}),
+    ],
+)
+def test_the_functions_that_ask_read_and_score_are_shown(rule: str, functions: set[str]) -> None:
+    assert functions <= by_name([*steps_of_rules([rule], ROOT)]).keys()
 
 
 def test_every_rule_with_a_script_names_a_function() -> None:
@@ -91,11 +105,17 @@ def test_every_measure_of_a_run_is_declared(default_run: Path) -> None:
         assert measures_of(table, measure, ROOT), (table, measure)
 
 
-def test_the_files_behind_a_number_lead_to_the_recorded_answers(default_run: Path) -> None:
+def test_the_files_behind_a_number_lead_to_the_recorded_answers(
+    default_run: Path, tmp_path: Path
+) -> None:
     first, *files = files_of(default_run / "paper_tables/numbers.csv", "jam_drift", "success")
     assert " success = " in first
     stages = ("results/metrics/", "results/predictions/", "results/datasets/", "recordings/")
     assert [stage for stage in stages if not any(stage in path for path in files)] == []
+    assert not any("not in this run" in path for path in files)
+    # A copy of the numbers without the files behind them.
+    moved = shutil.copy(default_run / "paper_tables/numbers.csv", tmp_path)
+    assert files_of(Path(moved), "jam_drift", "success")[1].endswith("  (not in this run)")
 
 
 @pytest.mark.parametrize(

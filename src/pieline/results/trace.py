@@ -71,7 +71,9 @@ def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
         if not script:
             continue
         yield Step(script[1], f"{script[1]}:1", _first_sentence(_module(root / script[1])), 1)
-        yield from _called(root / script[1], root)
+        for function in _called(root / script[1], root):
+            yield function
+            yield from _called_by(function, root)
         if asked := re.search(r'LLM_TASKS\["(\w+)"\]', block):
             yield from _task(asked[1], root)
 
@@ -131,10 +133,13 @@ def _imported(tree: ast.Module) -> dict[str, tuple[str, str]]:
     }
 
 
-def _called(file: Path, root: Path, part: ast.AST | None = None) -> Iterator[Step]:
+def _called(
+    file: Path, root: Path, part: ast.AST | None = None, *, level: int = 2
+) -> Iterator[Step]:
     """Yield the library's functions that a file, or a part of it, calls, in its order."""
     tree = _module(file)
-    imported = _imported(tree)
+    imported = {node.name: (_name(file, root), node.name) for node in _functions(file, root)}
+    imported |= _imported(tree)
     calls = [node for node in ast.walk(part or tree) if isinstance(node, ast.Call)]
     seen = set()
     for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
@@ -143,8 +148,24 @@ def _called(file: Path, root: Path, part: ast.AST | None = None) -> Iterator[Ste
         if name in seen or not module or module.startswith(NOT_SHOWN):
             continue
         seen.add(name)
-        if found := _definition(module, original, root):
+        if found := _definition(module, original, root, level):
             yield found
+
+
+def _functions(file: Path, root: Path) -> list[ast.FunctionDef]:
+    """Return the public functions of a module of the library; none of a script."""
+    if not file.is_relative_to(root / "src"):
+        return []
+    functions = [node for node in _module(file).body if isinstance(node, ast.FunctionDef)]
+    return [node for node in functions if not node.name.startswith("_")]
+
+
+def _called_by(function: Step, root: Path) -> Iterator[Step]:
+    """Yield the functions that a study's function calls."""
+    file = root / function.place.partition(":")[0]
+    if {"studies", "beyond"} & set(file.parts):
+        [node] = [each for each in _functions(file, root) if each.name == function.name]
+        yield from _called(file, root, node, level=function.level + 1)
 
 
 def _name(file: Path, root: Path) -> str:
@@ -189,7 +210,7 @@ def _class(module: str, name: str, root: Path) -> Iterator[Step]:
         if isinstance(node, ast.ClassDef) and node.name == name:
             place = f"{file.relative_to(root)}:{node.lineno}"
             yield Step(name, place, _first_sentence(node), 2)
-            yield from _called(file, root, node)
+            yield from _called(file, root, node, level=3)
 
 
 def steps_of_display(name: str, root: Path) -> Iterator[Step]:
@@ -316,7 +337,8 @@ def files_of(numbers: Path, table: str, measure: str) -> list[str]:
         if path in seen:
             continue
         seen.add(path)
-        lines.append(path)
+        is_kept = (folder / path).exists() or Path(path).exists()
+        lines.append(path if is_kept else f"{path}  (not in this run)")
         if Path(sidecar_of(folder / path)).exists():
             made = load_record(sidecar_of(folder / path), Sidecar)
             waiting += [*made.made_from, *made.recordings]

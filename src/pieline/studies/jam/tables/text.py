@@ -46,21 +46,21 @@ class _Median(NamedTuple):
 
     Attributes:
         name: Name of the quantity.
+        measure: Measure of the median itself.
         of_run: Measure of a run, of which the median is taken.
         column: Measure that Table 3 prints for a run.
     """
 
     name: str
+    measure: Measure[float]
     of_run: Measure[JamMetrics]
     column: str
 
-    @property
-    def measure(self) -> Measure[float]:
-        """Measure of the median itself."""
-        return Measure(f"median_{self.name}", float)
 
-
-_MEDIANS = (_Median("accuracy", ACCURACY, "success"), _Median("drift", DRIFT, "negative_drift"))
+_MEDIANS = (
+    _Median("accuracy", Measure("median_accuracy", float), ACCURACY, "success"),
+    _Median("drift", Measure("median_drift", float), DRIFT, "negative_drift"),
+)
 _CONFUSING = Measure[int]("confusing_variants", lambda ours: ours, decimals=0)
 _DRAWN = "both are medians of runs that deviate as printed"
 """Assumption on which the sampling range of a median is based."""
