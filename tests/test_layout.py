@@ -187,6 +187,27 @@ def test_the_notice_and_the_origin_of_numbers_are_notes() -> None:
     assert list(frame["origin"]) == ["archive x", "archive x", ""]
 
 
+def test_the_caption_states_why_numbers_are_not_compared() -> None:
+    """LaTeX has no tooltips: a deviation would otherwise be silent."""
+
+    def note_of(*numbers: Number, **fields: Any) -> list[str]:
+        rows = [Row(("a",), (Cell(item),)) for item in numbers]
+        inputs = INPUTS.model_copy(update={"data": "released", **fields})
+        return list(make_table(lambda _: content(*rows), None, inputs)[0].notes)
+
+    def deviating(reason: str) -> Number:
+        return number(printed=40.0, verdict="not comparable", reason=reason)
+
+    cut = deviating("cut 5, the paper 10")
+    assert note_of(number(printed=40.0, verdict="reproduced", reason="")) == []
+    assert note_of(number(verdict="not comparable", reason="no printed number")) == []
+    assert note_of(cut, cut) == ["Not compared with printed numbers: cut 5, the paper 10."]
+    [many] = note_of(cut, *map(deviating, "wxyz"))
+    assert many.endswith("the paper 10; w; x; and other reasons, which the CSV states.")
+    assert note_of(cut, mark="Only the first 2.") == ["Only the first 2."]
+    assert note_of(cut, data="sample") == []  # the tables of the sample state what it is
+
+
 def test_a_table_of_texts_has_a_line_per_cell(tmp_path: Path) -> None:
     def texts(inputs: DisplayInputs) -> TableContent:
         row = Row(("m",), (Cell(stated=state("MIT", "Apache")), Cell(text="x")))

@@ -11,10 +11,12 @@ import pandas as pd
 from pieline.core.tables import write_csv
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.latex import render_html, render_latex
-from pieline.reporting.numbers import Number, numbers_for, write_numbers
+from pieline.reporting.numbers import NOT_COMPARABLE, Number, numbers_for, write_numbers
 from pieline.reporting.ours import DEVIATION
 from pieline.reporting.printed import StatedText, probability, rounded
 
+_STATED_REASONS = 3
+"""Largest number of reasons in a caption."""
 BESIDE = "The printed value is shown where it differs from ours."
 
 
@@ -192,7 +194,25 @@ def make_table(
     notes = [*content.notes, *inputs.origins()]
     if inputs.mark:
         notes.insert(0, inputs.mark)
+    elif inputs.data == "released":
+        notes += _not_compared(content)
     return replace(content, notes=tuple(notes)), numbers
+
+
+def _not_compared(content: TableContent) -> list[str]:
+    """Return a note with the reasons why numbers are not compared with the printed ones."""
+    reasons: dict[str, None] = {}
+    for group in content.groups:
+        for row in group.rows:
+            for number in (cell.number for cell in row.cells):
+                if number and number.printed is not None and number.verdict == NOT_COMPARABLE:
+                    reasons[number.reason] = None
+    if not reasons:
+        return []
+    stated = "; ".join([*reasons][:_STATED_REASONS])
+    if len(reasons) > _STATED_REASONS:
+        stated += "; and other reasons, which the CSV states"
+    return [f"Not compared with printed numbers: {stated}."]
 
 
 def _without_printed(content: TableContent) -> TableContent:
