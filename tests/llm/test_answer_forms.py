@@ -50,6 +50,8 @@ NAMES: list[tuple[str, list[str]]] = [
     ('{"idiom": "piss off", "literal_meaning": "x", "figurative_meaning": "y"}', ["piss off"]),
     ('{"idiom": "piss off", "why": "This is not meant literally but as an idiom."}', ["piss off"]),
     ('{"has_idiom": true, "idiom": "pissed off"}', ["pissed off"]),
+    ('{"idiom": "pissed off", "": 1}', ["pissed off"]),  # a key without words
+    ('{"idiom": "pissed off", "_": 0}', ["pissed off"]),
     # Objects in a list.
     ('{"idioms": [{"idiom": "pissed off", "explanation": "left angry"}]}', ["pissed off"]),
     ('{"idioms": [{"text": "pissed off", "start": 8, "end": 18}]}', ["pissed off"]),
@@ -448,6 +450,20 @@ def test_rejected_phrases_are_never_named(name: str, rejection: dict[str, Any]) 
 @given(IDIOMS, IDIOMS)
 def test_the_last_answer_counts(first: list[str], last: list[str]) -> None:
     assert read(f"{json.dumps(first)}\nFinal answer: {json.dumps(last)}").value == last
+
+
+KEYS = st.sampled_from(["", "_", "idiom", "idioms", "is_idiom", "usage", "count"]) | st.text()
+VALUES = st.recursive(
+    st.sampled_from([None, True, False, 0, 1, "", "-", "_", "no", "pissed off"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=3))
+def test_any_object_is_parsed_or_has_a_reason(value: dict[str, Any]) -> None:
+    parsed = read(json.dumps(value))
+    assert (parsed.value is None) == bool(parsed.reason) == (not parsed.rule)
 
 
 @given(st.text(alphabet='[]{}":,- idomsn\n`<think>/null'))

@@ -499,7 +499,12 @@ def _ends_in_negation(clause: list[str]) -> bool:
 
 
 def _is_closed(clause: list[str]) -> bool:
-    """Return whether all words of a clause can occur in one language's denials, or mean literal."""
+    """Return whether all words of a clause can occur in one language's denials, or mean literal.
+
+    Other characters than letters and digits, such as those of the key "_", are no clause.
+    """
+    if not clause:
+        return False
     rest = clause[1:] if clause[0] in _all("contrast") else clause
     return any((_known(words) | words.literal).issuperset(rest) for words in answer_words())
 
