@@ -65,7 +65,7 @@ def choices(labels: Mapping[str, str]) -> str:
 
 
 def headers(lines: Iterable[str]) -> str:
-    """Return Label Studio's headers with these lines, in its smallest size."""
+    """Return a Label Studio header of the smallest size for each line."""
     return "\n".join(f'  <Header size="6" value={quoteattr(line)}/>' for line in lines)
 
 

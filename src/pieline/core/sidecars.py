@@ -372,7 +372,7 @@ def _check_content(path: str, sidecar: Sidecar, known: Digests) -> None:
 
 
 def _files(path: str) -> list[str]:
-    """Return a file, or all files in a folder except Snakemake's."""
+    """Return the path of a file, or all files in a folder except Snakemake's timestamp."""
     return sorted(_below(path)) if Path(path).is_dir() else [path]
 
 

@@ -357,19 +357,21 @@ def views_of_value(key: str, item: object) -> set[View] | None:
     words = normalize(_split_words(key)).split()
     tokens, affirmations = set(words), _affirmations(words)
     text = normalize(f"{item:g}" if isinstance(item, float) else str(item))
-    is_nothing = text in _all("negations") or (text and is_none_answer(text))
-    if (
-        affirmations == {False}
-        and tokens & _all("literal")
-        and tokens & (_all("meanings") | _all("candidates"))
-    ):
+    # "has_literal_meaning": true, "literal_candidates": []
+    is_about_literal = affirmations == {False} and tokens & _all("literal")
+    if is_about_literal and tokens & (_all("meanings") | _all("candidates")):
         return set()
-    if affirmations == {True} and _is_closed(words) and is_nothing and parse_boolean(text) is None:
+    # "figurative_meaning": "none" denies; "is_idiom": "n/a" only doubts.
+    is_nothing = text in _all("negations") or bool(text and is_none_answer(text))
+    if is_nothing and affirmations == {True} and _is_closed(words) and parse_boolean(text) is None:
         return {"denies" if tokens & _all("figurative") else "doubts"}
+    # "number_of_idioms": 0
     if text == "0" and any(f" {count} " in f" {' '.join(words)} " for count in _all("counts")):
         return {"doubts"}
+    # "start": 0 is an offset.
     if text in ("0", "1") and not _is_closed(words):
-        return set()  # an offset, as in "start": 0
+        return set()
+    # "usage": "compositional" denies; "status": "rejected" only doubts.
     if text in _all("rejected") and not tokens & _all("meanings"):
         return {"denies" if tokens & _all("uses") else "doubts"}
     return None

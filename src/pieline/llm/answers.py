@@ -38,9 +38,12 @@ def finish_reason(stated: Iterable[str]) -> str | None:
     names = set()
     for reason in stated:
         # Google's OpenAI-compatible endpoint writes "content_filter: SAFETY".
-        first = reason.partition(":")[0].strip().lower().replace("-", "_")
-        names.add(_KNOWN.get(first.removeprefix("finish_reason_")))
-    return None if None in names else next((name for name in _REASONS if name in names), None)
+        normalized = reason.partition(":")[0].strip().lower().replace("-", "_")
+        name = _KNOWN.get(normalized.removeprefix("finish_reason_"))
+        if name is None:
+            return None
+        names.add(name)
+    return next((name for name in _REASONS if name in names), None)
 
 
 def _without_lone_surrogates(text: str) -> str:

@@ -306,7 +306,7 @@ def _string(value: Any) -> str | None:
 
 
 def identifiers(body: Body) -> dict[str, str | None]:
-    """Return the model and the id that a body states."""
+    """Return the model's name and the response id in a response body, each None if absent."""
     return {
         "returned_model": _string(body.get("modelVersion")) or _string(body.get("model")),
         "response_id": _string(body.get("id")) or _string(body.get("responseId")),

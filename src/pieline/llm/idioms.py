@@ -5,7 +5,7 @@ A phrase that the answer rejects never counts as an idiom, and an ambiguous answ
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -146,7 +146,27 @@ def _read(text: str) -> Reading:
         AmbiguousError: The text contains no clear answer.
     """
     text = _TAGS.sub("", text)
-    plain = re.sub(r"```\w*", "", text).strip()
+    whole = _read_whole(re.sub(r"```\w*", "", text).strip())
+    if whole:
+        return whole
+    pieces = list(_pieces(text))
+    if not pieces:
+        raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
+    answers = _without_candidates(pieces, text)
+    _check_neighbors(answers, text)
+    last = answers[-1]
+    if isinstance(last.result, AmbiguousError):
+        raise last.result
+    names_others = any(_forms_of(piece.result) for piece in answers)
+    if names_others and not (last.result.idioms or last.result.overrules):
+        raise AmbiguousError("idioms, and then an empty list of something else")
+    if is_retracted(_text_after(last, pieces, text), last.result.idioms):
+        raise AmbiguousError("the text after the answer takes it back")
+    return last.result
+
+
+def _read_whole(plain: str) -> Reading | None:
+    """Read a text that is nothing but the answer; None if it is not."""
     is_text = not plain.startswith(("[", "{", '"'))
     if is_text and is_none_answer(plain) and (normalize(plain) or set(plain) <= set("-–—/")):
         return Reading([], "null" if plain == "null" else "says that there is none")
@@ -158,36 +178,41 @@ def _read(text: str) -> Reading:
         return Reading(read_value(value["idioms"])[0], "enforced form")
     if (bare := _BARE_LIST.fullmatch(plain)) and re.match(r"\s*[^\W\d]", bare[1]):
         return Reading(_split_bare_list(bare[1]), "list without quotes", Outcome.REPAIRED)
-    pieces = list(_pieces(text))
-    if not pieces:
-        raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
-    # Ignore candidates if there is a choice anywhere in the text.
-    every = pieces
-    pieces = [
-        piece
-        for place, piece in enumerate(pieces)
-        if not (_is_of_candidates(piece.result) or _is_discussed(piece, pieces[:place], text))
-    ] or pieces
-    last = pieces[-1]
-    for one, other in pairwise(reversed(pieces)):
-        if not is_conjunction(re.sub(r"```\w*", "", text[other.end : one.start])):
-            break
-        # Without a word between two answers, the later one is not a revision of the earlier.
-        if _forms_of(other.result) not in (None, _forms_of(last.result)):
+    return None
+
+
+def _without_candidates(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Return the pieces without candidates, or all if there is no choice anywhere in the text."""
+    answers = []
+    for place, piece in enumerate(pieces):
+        if not (_is_of_candidates(piece.result) or _is_discussed(piece, pieces[:place], text)):
+            answers.append(piece)
+    return answers or list(pieces)
+
+
+def _check_neighbors(answers: Sequence[Piece], text: str) -> None:
+    """Check the answers that stand beside the last one, without a word between them.
+
+    Without a word, the later one does not revise the earlier.
+
+    Raises:
+        AmbiguousError: They name other idioms than the last one.
+    """
+    expected = _forms_of(answers[-1].result)
+    for later, earlier in pairwise(reversed(answers)):
+        if not is_conjunction(re.sub(r"```\w*", "", text[earlier.end : later.start])):
+            return
+        if _forms_of(earlier.result) not in (None, expected):
             raise AmbiguousError("two answers side by side")
-    if isinstance(last.result, AmbiguousError):
-        raise last.result
-    if not (last.result.idioms or last.result.overrules) and any(
-        _forms_of(p.result) for p in pieces
-    ):
-        raise AmbiguousError("idioms, and then an empty list of something else")
-    rest, end = "", last.end
-    for other in every[every.index(last) + 1 :]:  # skip candidates and the text that announces them
-        rest += text[end : max(end, text.rfind("\n", 0, other.start))]
-        end = other.end
-    if is_retracted(rest + text[end:], last.result.idioms):
-        raise AmbiguousError("the text after the answer takes it back")
-    return last.result
+
+
+def _text_after(answer: Piece, pieces: Sequence[Piece], text: str) -> str:
+    """Return the text after an answer, without later candidates and their announcements."""
+    after, end = "", answer.end
+    for later in pieces[pieces.index(answer) + 1 :]:
+        after += text[end : max(end, text.rfind("\n", 0, later.start))]
+        end = later.end
+    return after + text[end:]
 
 
 def _pieces(text: str) -> Iterator[Piece]:

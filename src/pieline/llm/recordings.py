@@ -170,7 +170,10 @@ def renamed_entry(old: str, new: str) -> tuple[str, str] | None:
 
 
 def belongs_to(path: str | Path, run: str) -> bool:
-    """Return whether a path is that of a run's recordings file, in any recordings folder."""
+    """Return whether a path is the recordings file of a run, in whichever recordings folder.
+
+    True for recordings without the name of a run.
+    """
     return not run or _absolute(path).removesuffix(".jsonl").endswith(f"/{run}")
 
 

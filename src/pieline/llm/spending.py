@@ -140,6 +140,7 @@ class Ledger:
         self.cap_usd = cap_usd
         with self._translate_errors():
             self._database = sqlite3.connect(self.path, _TIMEOUT_S, isolation_level=None)
+            # Safe if a process dies; only a power failure could lose the last transactions.
             self._database.execute("PRAGMA synchronous = OFF")
         with self._transaction() as database:
             for statement in _TABLES:

@@ -324,7 +324,11 @@ def _dtype(folder: Path, kind: str) -> Fact | None:
 
 
 def _instructions(folder: Path, given: Mapping[str, Any]) -> dict[str, Fact]:
-    """Return the fields for instructions, and `overrides`: the settings that the entry replaces."""
+    """Return the fields for instructions, and `overrides`: the settings in files to ignore.
+
+    The given pooling overrides that of the files. If the files have prompts with instructions, the
+    study's instructions override these prompts.
+    """
     file = "config_sentence_transformers.json"
     prompts = _read(folder, file).get("prompts")
     texts = [text for text in prompts.values() if text] if isinstance(prompts, dict) else []
@@ -345,7 +349,7 @@ def _instructions(folder: Path, given: Mapping[str, Any]) -> dict[str, Fact]:
     if not given.get("trained_with_instructions"):
         origin = "assumed, since no prompt in the files has an instruction"
         facts["trained_with_instructions"] = Fact(False, origin)
-        facts["instruction_format"] = Fact("instruction_newline_query", "of other such models")
+        facts["instruction_format"] = Fact("instruction_newline_query", "as for similar models")
     return facts
 
 
@@ -380,7 +384,7 @@ def _parameters(count: int | None) -> Fact | None:
 
 
 def _count_parameters(files: Iterable[Path]) -> int | None:
-    """Return the number of parameters in safetensors files, of which only the headers are read."""
+    """Count the parameters in safetensors files from their headers; None if there are no files."""
     from safetensors import SafetensorError, safe_open
 
     count = 0

@@ -134,7 +134,7 @@ class ConfiguredEmbedder(EmbedderEntry):
     def document_spec(self) -> str:
         """Return the `execution_spec` without `device` and the fields that affect only queries.
 
-        Documents are embedded only once for all query formats.
+        Therefore, documents are embedded only once for all query formats.
         """
         return self._spec("device", *_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
 

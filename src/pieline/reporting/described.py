@@ -99,12 +99,12 @@ def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: s
         labels: Labels by hyperparameter.
         caption: Caption of the table.
     """
-    (by_name,) = rows_of(numbers, ()).values()
+    (by_name,) = rows_of(numbers, ()).values()  # without keys, all numbers are one row
     rows = []
     for name, label in labels.items():
         number = by_name[name]
-        text = state(general(number.ours), general(number.printed), reason=number.reason)
-        rows.append(text_row((label,), text, reason=number.missing))
+        stated = state(general(number.ours), general(number.printed), reason=number.reason)
+        rows.append(text_row((label,), stated, reason=number.missing))
     return TableContent(
         heads=(headers(["Parameter", "this run"]),),
         groups=(Group(tuple(rows)),),

@@ -345,7 +345,7 @@ def rows_of(
 
 
 def of_display(ours: pd.DataFrame, inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our rows of a display with its name and the origin of the runs' predictions."""
+    """Add the display's name, and the origin of the predictions behind each row, to our rows."""
     origins = {run.metrics: run.origin for run in inputs.runs}
 
     def origin(files: Sequence[str]) -> str:

@@ -152,13 +152,14 @@ def _add_own(
 def _ours(tables: Sequence[TableNumbers]) -> pd.DataFrame:
     """Return our rows of all tables; a row that several tables show occurs once and names them."""
     frames = [of_display(import_object(table.ours)(table.inputs), table.inputs) for table in tables]
-    none = of_display(OurNumbers("").frame(), DisplayInputs())
-    every = pd.concat([frame for frame in frames if len(frame)] or [none], ignore_index=True)
-    shown_in = every.groupby(list(KEYS), sort=False)["tables"].agg(_joined)
+    empty = of_display(OurNumbers("").frame(), DisplayInputs())
+    rows = pd.concat([frame for frame in frames if len(frame)] or [empty], ignore_index=True)
+    shown_in = rows.groupby(list(KEYS), sort=False)["tables"].agg(_joined)
     # If a table has no record of a number, another may have one.
-    made = every["files"].map(len) > 0
-    once = pd.concat([every[made], every[~made]]).drop_duplicates(list(KEYS)).sort_index()
-    return once.drop(columns="tables").merge(shown_in.reset_index(), on=list(KEYS), how="left")
+    has_record = rows["files"].map(len) > 0
+    preferred = pd.concat([rows[has_record], rows[~has_record]])
+    unique = preferred.drop_duplicates(list(KEYS)).sort_index()
+    return unique.drop(columns="tables").merge(shown_in.reset_index(), on=list(KEYS), how="left")
 
 
 def _joined(tables: Iterable[tuple[str, ...]]) -> Any:

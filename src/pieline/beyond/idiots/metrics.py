@@ -82,7 +82,7 @@ class BiasMetrics(MetricRecord):
 
 
 def _measure(name: str) -> Measure[SettingSignal]:
-    """Return the measure of the estimate in a field."""
+    """Return a measure that reads the estimate and its interval from the field of this name."""
     get: Callable[[SettingSignal], SignalEstimate | None] = attrgetter(name)
 
     def value(item: SettingSignal) -> float | None:

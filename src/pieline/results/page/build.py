@@ -83,7 +83,7 @@ class TableView:
         return bool(self.cells) and all(cell.ours is None for cell in self.cells)
 
     def layout(self, places: Mapping[str, int]) -> str:
-        """Return the HTML in the paper's layout; numbers in `places` replace metric file paths."""
+        """Return the table as HTML, with metric files replaced by their numbers in `places`."""
 
         def numbered(paths: re.Match[str]) -> str:
             return " ".join(str(places[path]) for path in unescape(paths[0]).split())

@@ -196,7 +196,7 @@ def of_collections(pattern: str) -> list[str]:
 
 
 def data_folder(origin: str) -> str:
-    """Return the folder with an origin's texts in the released format."""
+    """Return the folder with the constructed or the public texts, in the public format."""
     constructed = origin == "constructed"
     return paths.CONSTRUCTED if constructed else "results/raw/idiolink"
 

@@ -102,7 +102,9 @@ TEXTS_PER_PAIR: dict[Collection, dict[str, int]] = {
 }
 """Number of texts per (PIE, domain) pair, by collection and usage (section 3.2.2)."""
 
-_ID = re.compile(r"(q_)?(\d{3,})_(s\d\d)_(lit|idiom|sim|sense)_(\d\d)")
+_ID = re.compile(
+    r"(?P<query>q_)?(?P<pie>\d{3,})_(?P<domain>s\d\d)_(?P<usage>lit|idiom|sim|sense)_(?P<number>\d\d)"
+)
 
 
 class TextId(NamedTuple):
@@ -129,12 +131,17 @@ def parse_id(text: str) -> TextId:
     """
     match = _ID.fullmatch(text)
     domains = {code: domain for domain, code in DOMAIN_CODES.items()}
-    if not match or match[3] not in domains:
+    if not match or match["domain"] not in domains:
         hint = "ids look like 001_s01_idiom_01 or q_001_s01_lit_01"
         raise UserError(f"id {text!r} is not in the released format", hint=hint)
     usages = {code: usage for usage, code in USAGE_CODES.items()}
-    collection: Collection = "queries" if match[1] else "documents"
-    return TextId(collection, int(match[2]), domains[match[3]], usages[match[4]], int(match[5]))
+    return TextId(
+        collection="queries" if match["query"] else "documents",
+        pie_number=int(match["pie"]),
+        domain=domains[match["domain"]],
+        usage=usages[match["usage"]],
+        number=int(match["number"]),
+    )
 
 
 class Bm25Parameters(Record):

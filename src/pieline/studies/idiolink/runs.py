@@ -71,9 +71,9 @@ def _grid(study: Idiolink) -> Iterator[_RankedModel]:
 
 
 def _archive_of(study: Idiolink, ranked: _RankedModel) -> Archive | None:
-    """Return the archive with the rankings of a model in all its query modes; None without one.
+    """Return the archive with the rankings of a model in all its query modes, or None.
 
-    An archive with only some of them is not used, because a job ranks in all query modes.
+    An archive with only some of these rankings is not used, because a job ranks in all query modes.
     """
     index, model, modes, seed = ranked
     metrics = [
@@ -82,9 +82,10 @@ def _archive_of(study: Idiolink, ranked: _RankedModel) -> Archive | None:
     archive = study.project.archive_with(*metrics)
     if archive is None:
         return None
-    made = chain.from_iterable(archive.runs[path].made for path in metrics)
-    tuned = {files.tuning(study, model, index, mode) for mode in modes} - {None}
-    return archive if tuned.issubset(made) else None
+    archived = set(chain.from_iterable(archive.runs[path].made for path in metrics))
+    tuning_files = [files.tuning(study, model, index, mode) for mode in modes]
+    is_complete = all(file in archived for file in tuning_files if file)
+    return archive if is_complete else None
 
 
 def _needs_texts(study: Idiolink) -> bool:

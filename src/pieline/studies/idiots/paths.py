@@ -1,4 +1,4 @@
-"""Path patterns of the IdioTS files, and which raw file has the sentences."""
+"""Path patterns of the IdioTS files, and the choice of the raw file with the sentences."""
 
 from pieline.reporting.displays import ConfiguredStudy
 

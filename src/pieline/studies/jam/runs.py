@@ -296,12 +296,12 @@ def _training_deviations(study: Jam, setting: str) -> list[str]:
     return reasons
 
 
-def _prompt_deviations(study: Jam, setting: str, prompts: Mapping[str, str]) -> list[str]:
-    """Return how the prompt of a setting differs from the paper's; `prompts` are its digests."""
+def _prompt_deviations(study: Jam, setting: str, digests: Mapping[str, str]) -> list[str]:
+    """Return how a setting's prompt files, with these digests, differ from the paper's."""
     if setting in study.settings.prompts:
         return [OWN_PROMPT.format(setting)]
     if study.settings.form != "released":
-        return study.reworded(prompts)
+        return study.reworded(digests)
     reasons = list(RELEASED_FORM)
     if setting == FEW_SHOT:
         reasons += RELEASED_EXAMPLES

@@ -36,7 +36,7 @@ def with_report(variants: str) -> dict[str, str]:
 
 
 def tagging_settings(study: Jam) -> str:
-    """Return the form and the hyperparameters of encoders as canonical JSON."""
+    """Return `jam.form` and the encoders' hyperparameters as canonical JSON."""
     tuning = study.settings.fine_tuning.model_dump(include={*TaggingSettings.model_fields})
     return canonical_json({"form": study.settings.form, **tuning})
 

@@ -159,7 +159,7 @@ def _share(name: str, value: Getter) -> Measure[ConstructionMetrics]:
 
 
 def _agreement(field: str) -> Getter:
-    """Return a getter of an agreement field, which returns None if there is no agreement."""
+    """Return a getter of an agreement statistic: None if the agreement was not measured."""
     return lambda metrics: getattr(metrics.agreement, field, None)
 
 

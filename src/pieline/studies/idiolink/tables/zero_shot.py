@@ -88,7 +88,7 @@ def obstacles_of(*measured: Measured) -> list[str]:
 
 
 def released_obstacles(item: IdiolinkMetrics) -> list[str]:
-    """Return further reasons (see `obstacles_of`) why a run is not comparable with the authors'."""
+    """Return reasons, besides `obstacles_of`, not to compare a run with the authors' run."""
     tuning = item.tuning
     if not tuning or (tuning.query_mode, tuning.composition) == (item.query_mode, item.composition):
         return []

@@ -21,7 +21,7 @@ from pieline.studies.jam.bio import OUTSIDE, Tag, span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
-_BRACKETED = re.compile(r"\s*(?:\[.*\]|\{.*\}|\(.*\))\s*", re.DOTALL).fullmatch
+_BRACKETED = re.compile(r"\s*(?:\[.*\]|\{.*\}|\(.*\))\s*", re.DOTALL)
 _SEPARATE = "separate idioms by semicolons and tags by spaces"
 
 
@@ -33,11 +33,14 @@ def _split(value: Any, *, separator: str | None) -> Any:
     """
     items = value
     if isinstance(value, str):
-        items = _parse_list(value.strip()) if _BRACKETED(value) else value.split(separator)
+        items = (
+            _parse_list(value.strip()) if _BRACKETED.fullmatch(value) else value.split(separator)
+        )
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         return items
-    if bracketed := next(filter(_BRACKETED, items), None):
-        raise ValueError(f"{bracketed!r} is no item of a list; {_SEPARATE}")
+    for item in items:
+        if _BRACKETED.fullmatch(item):
+            raise ValueError(f"{item!r} is not a valid list item; {_SEPARATE}")
     return [part for item in items if (part := item.strip())]
 
 
@@ -50,7 +53,7 @@ def _parse_list(text: str) -> list[str]:
     piece = json_at(text, 0)
     items = piece.value if piece.end == len(text) and re.match(r"\[\s*[\"'\]]", text) else None
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ValueError(f"{text!r} is no list of texts; {_SEPARATE}")
+        raise ValueError(f"{text!r} is not a list of texts; {_SEPARATE}")
     return items
 
 

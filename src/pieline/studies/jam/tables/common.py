@@ -308,8 +308,8 @@ def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]
         runs: Runs of the model, by a name to display with the number; the name may be empty.
     """
     parts = []
-    for name, seeds in runs.items():
-        number, total = unreadable(seeds)
+    for name, metrics in runs.items():
+        number, total = unreadable(metrics)
         if number:
             parts.append(f"{name} {number} of {total}".strip())
     return f"{label} (unreadable: {', '.join(parts)})" if parts else label
