@@ -61,7 +61,7 @@ ENTRIES = {
     "llama-embed-nemotron-8b": ("instruct_query", "", ""),
     "bge-multilingual-gemma2": ("gemma_instruct_query", "", ""),
 }
-# The released code: formats for sentences and spans, query prefixes, document prefix.
+# The authors' code: formats for sentences and spans, query prefixes, document prefix.
 SPACED, UNSPACED = (
     (("instruct_query",) * 2, ("", ""), ""),
     (("instruct_query_unspaced",) * 2, ("", ""), ""),

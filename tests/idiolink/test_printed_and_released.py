@@ -1,4 +1,4 @@
-"""Printed cells of Table 2 beside the scores of the authors' released run, and what they decide."""
+"""Printed cells of Table 2 beside the scores of the authors' run, and what they decide."""
 
 import re
 from collections import Counter

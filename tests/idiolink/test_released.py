@@ -104,7 +104,7 @@ def test_the_run_ends_with_page_ledger_and_comparison(
 
 
 def test_scores_of_the_released_run(released_tables: Path) -> None:
-    """Without instructions, SBERT is equal; with them, the released run used another text."""
+    """Without instructions, SBERT is equal; with them, the authors' run used another text."""
     with (released_tables / "idiolink_released.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     sbert = [row for row in rows if row["model"] == "sbert"]

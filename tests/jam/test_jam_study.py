@@ -326,7 +326,7 @@ def test_raw_files_follow_the_configuration() -> None:
 
 def test_languages_without_a_release(tmp_path: Path) -> None:
     mixed = {"run": RELEASED, "languages": ["english", "italian"], "models": ["gpt-4o-mini"]}
-    with pytest.raises(UserError, match="no released variants in Italian; name a model"):
+    with pytest.raises(UserError, match="no public variants in Italian; name a model"):
         study(**mixed)
     jam = study(**mixed, variants={"model": "gemini-2.5-pro"})
     assert [jam_files.decided_by(jam, name) for name in jam.settings.languages] == [

@@ -30,7 +30,7 @@ from pieline.studies.jam.tables.appendix import (
 )
 from pieline.studies.jam.tables.described import STATISTICS_TABLE
 
-NOT_RELEASED = "sample data or other than the released ID10M-JAM"
+NOT_RELEASED = "sample data or other than the public ID10M-JAM"
 LANGUAGES = ("english", "german")
 GPT = ModelDescription(
     name="gpt-4o-mini", kind="llm", label="GPT-4o mini", published_as="GPT-4o mini"
@@ -167,7 +167,7 @@ def test_a_share_printed_without_decimals_agrees_within_half_a_unit(
 def test_made_variants_are_counted_in_their_dataset_and_not_compared(tmp_path: Path) -> None:
     made_from = display_inputs(STATISTICS_TABLE, tmp_path, counts(**MADE))
     rows = table_rows(STATISTICS_TABLE, made_from, tmp_path)[:9]
-    why = "generated variants, not the released ones"
+    why = "generated variants, not the public ones"
     assert values_of(rows[1:], "measure", "ours", "reason") == [
         ("test_sentences", "200", ""),
         ("literal_share", "20.0", ""),
@@ -188,7 +188,7 @@ def test_other_originals_are_compared_in_no_number(tmp_path: Path) -> None:
     made_from = display_inputs(STATISTICS_TABLE, tmp_path, own, without)
     rows = table_rows(STATISTICS_TABLE, made_from, tmp_path)
     jam = [row for row in rows if row["scope"] == "ID10M-JAM"]
-    why = "sample data or other than the released originals"
+    why = "sample data or other than the public originals"
     assert {row["reason"] for row in jam if row["language"] == "english"} == {why}
     ours = {(row["language"], row["measure"]): shown_number(row) for row in jam}
     assert ours["english", "filtered_originals"] == "191"
@@ -273,7 +273,8 @@ def test_incomparable_labels(
     fields: dict[str, Any], why: str, notes: tuple[str, ...], tmp_path: Path
 ) -> None:
     made_from = display_inputs(HUMANS_TABLE, tmp_path, people(**fields))
-    assert content_of(HUMANS_TABLE, made_from).notes == notes
+    not_compared = f"Not compared with printed numbers: {why}."
+    assert content_of(HUMANS_TABLE, made_from).notes == (*notes, not_compared)
     rows = table_rows(HUMANS_TABLE, made_from, tmp_path)
     assert {row["reason"] for row in rows if row["printed"]} == {why}
 

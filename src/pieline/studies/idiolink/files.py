@@ -87,7 +87,7 @@ def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> str | No
 
     The full index uses the values tuned on sentence queries, because the paper reports a single
     pair of values for both query modes. Other compositions use the values tuned for the query mode
-    and composition, as in the released code; without a validation split, they use those of the full
+    and composition, as in the authors' code; without a validation split, they use those of the full
     index.
     """
     if not isinstance(models.entry(study, model), Bm25Entry):

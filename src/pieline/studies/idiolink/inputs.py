@@ -128,7 +128,7 @@ def with_skipped_modes(
 
 
 def released_run(study: ConfiguredStudy) -> Mapping[str, str]:
-    """Return the file of the authors' released run; empty for data that it does not cover."""
+    """Return the file of the authors' run; empty for data that it does not cover."""
     if study.project.data != "released":
         return {}
     return {RELEASED_RUN: study.project.here(f"published/{RELEASED_RUN}.csv")}

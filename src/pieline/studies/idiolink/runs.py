@@ -177,7 +177,7 @@ def conditions(study: Idiolink, model: str, *also: str) -> Conditions:
     """Return the conditions of a model's runs; `also` adds settings by name.
 
     Loss, tuples and inputs are recorded but never count as deviations: the paper and its
-    released code disagree on them, and it is unknown which of the two produced the numbers.
+    authors' code disagree on them, and it is unknown which of the two produced the numbers.
     """
     return study.mark_data(_conditions(study, model, *also))
 

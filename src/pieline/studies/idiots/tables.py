@@ -319,7 +319,7 @@ def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=((Head("IdioTS"), Head("Number")),),
         groups=(Group(tuple(rows)),),
-        caption="The test suite. The released distractors are not marked by kind.",
+        caption="The test suite. The public distractors are not marked by kind.",
         notes=notes,
         wide=False,
     )
@@ -433,7 +433,7 @@ def _obstacles(item: DetectionMetrics) -> list[str]:
 def of_origin(described: Described) -> list[str]:
     """Return why numbers on this data are not comparable with the paper's."""
     reasons: dict[Origin, list[str]] = {
-        "sample": ["sample data, not the released IdioTS"],
+        "sample": ["sample data, not the public IdioTS"],
         "unverified": [described.data_note],
         "released": [],
         "own": ["own data, the paper IdioTS"],

@@ -44,7 +44,7 @@ def valid_tags(tags: Sequence[Tag], *, drop_unbegun: bool = False) -> list[Tag]:
     """Return valid BIO tags.
 
     An I tag at the start or after O becomes a B, as in seqeval. With `drop_unbegun`, this tag and
-    the I tags after it become O instead, as in ID10M-JAM's released code.
+    the I tags after it become O instead, as in ID10M-JAM's code.
     """
     replacement = OUTSIDE if drop_unbegun else BEGIN
     valid: list[Tag] = []

@@ -112,7 +112,7 @@ def _check_variants(study: Jam, where: str) -> None:
         if project.own_data:
             problem = f"no {paths.VALIDATED.format(language=written[0])} in {project.own_data}"
         else:
-            problem = f"there are no released variants in {get_language(written[0]).label}"
+            problem = f"there are no public variants in {get_language(written[0]).label}"
         raise UserError(
             problem,
             where=f"{where}.model",

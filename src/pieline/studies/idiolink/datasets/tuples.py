@@ -94,7 +94,7 @@ def read_released_tuples(
     hard: int = HARD_NEGATIVES,
     soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """Read the released mined tuples, keeping the first `hard` and `soft` negatives of each.
+    """Read the tuples that the authors mined, with the first `hard` and `soft` negatives of each.
 
     Raises:
         UserError: A line is invalid, contains a text that is not in the split, or does not have

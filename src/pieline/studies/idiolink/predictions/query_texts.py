@@ -48,7 +48,7 @@ INSTRUCTION_FORMATS: dict[str, str] = {
     "search_query": "search_query: {query}",
 }
 """Templates that combine instruction and query, by name in models.yaml. In the last two, from the
-released code for BGE and Nomic, the prefix replaces the paper's instruction.
+authors' code for BGE and Nomic, the prefix replaces the paper's instruction.
 """
 
 _UNPOOLED_FORMAT = "instruction_query_pair"
@@ -93,7 +93,7 @@ def query_text(
         query: The query.
         entry: Entry of the model.
         instructed: Whether to prepend the instruction.
-        by_span: Whether the input is for the span's vector; the released code of some models uses a
+        by_span: Whether the input is for the span's vector; the authors' code of some models uses a
             different text for this vector.
     """
     if instructed:

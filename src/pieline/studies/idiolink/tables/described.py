@@ -44,7 +44,7 @@ CONSTRUCTION_LABELS = {
     "kept_by_confident_annotations": "PIEs kept if only confident annotations count",
     "kept_by_paper": "PIEs kept if every annotation is confident (paper)",
     "kept_by_released": "PIEs kept if any annotation is confident and shares are of all"
-    " (released code)",
+    " (authors' code)",
     "removed_pies": "PIEs removed manually",
     "corrections": "gold texts corrected",
     "span_corrections": "only the span",
@@ -66,7 +66,7 @@ CONSTRUCTION_LABELS = {
     "gold_texts": "texts reviewed by humans",
 }
 """Labels of the measures of the construction, in order."""
-CONSTRUCTED_NOTE = "Counted on a dataset that this run constructed, not on the released one."
+CONSTRUCTED_NOTE = "Counted on a dataset that this run constructed, not on the public one."
 
 
 def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, ...]]:
@@ -74,8 +74,8 @@ def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, .
     if released:
         return [], ()
     if sample:
-        return ["sample data, not the released IdioLink"], (SAMPLE_NOTE,)
-    return ["newly constructed or altered, not the released IdioLink"], (CONSTRUCTED_NOTE,)
+        return ["sample data, not the public IdioLink"], (SAMPLE_NOTE,)
+    return ["newly constructed or altered, not the public IdioLink"], (CONSTRUCTED_NOTE,)
 
 
 def about_texts(checks: DatasetChecks) -> tuple[list[str], tuple[str, ...]]:

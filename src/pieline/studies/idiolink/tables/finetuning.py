@@ -44,10 +44,10 @@ _JUDGED = (
     " and with ddof 0, and one of them is enough."
 )
 _TUPLES = {
-    "sampled": "Trained with tuples that were sampled as described in section 4.3, not with the"
-    " released mined ones.",
-    "released": "Trained with the released mined tuples; those for the sentence modes are used in"
-    " all training modes.",
+    "sampled": "Trained with tuples that were sampled as described in section 4.3, not with those"
+    " that the authors mined.",
+    "released": "Trained with the tuples that the authors mined; those for the sentence modes are"
+    " used in all training modes.",
 }
 
 
@@ -83,8 +83,8 @@ def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         ("Train", "Model", "Loss", "Param"),
         groups,
         f"Fine-tuning results on IdioLink in percent, over {over}, by loss: that of"
-        " equation 2, or the released code's (InfoNCE over the positives of the batch, temperature"
-        " 0.05). The paper does not state which loss it used for its numbers.",
+        " equation 2, or that of the authors' code (InfoNCE over the positives of the batch,"
+        " temperature 0.05). The paper does not state which loss it used for its numbers.",
         tuple(notes),
     )
 

@@ -58,13 +58,13 @@ COMPOSITION_LABELS = {
 UNTUNED = "Without a validation split, k1 and b are fixed, not tuned."
 UNKNOWN_NOTE = f"Missing scores are {UNKNOWN}."
 RELEASED_INPUTS_NOTE = (
-    "Queries and documents are written as in the released code (idiolink.inputs: released)."
+    "Queries and documents are written as in the authors' code (idiolink.inputs: released)."
 )
-NOT_RELEASED = "sample data, not the released IdioLink"
+NOT_RELEASED = "sample data, not the public IdioLink"
 OTHER_TEXT = (
-    "the released run writes queries with instructions differently (idiolink.inputs: released)"
+    "the authors' run writes queries with instructions differently (idiolink.inputs: released)"
 )
-OTHER_TUNING = "k1 and b of other queries or of another index than in the released run"
+OTHER_TUNING = "k1 and b of other queries or of another index than in the authors' run"
 MARKS = (
     "The best of our results in each column is bold; ↑ and ↓ mark an increase or decrease against"
     " the sentence embedding of the same setting."
@@ -96,7 +96,7 @@ def released_obstacles(item: IdiolinkMetrics) -> list[str]:
 
 
 def released_note(item: IdiolinkMetrics) -> str:
-    """Return why the scores of a run may differ from those of the authors' released run."""
+    """Return why the scores of a run may differ from those of the authors' run."""
     is_instructed = item.query_mode.startswith("instruction")
     is_other = is_instructed and item.conditions.settings.get("inputs") == "paper"
     return OTHER_TEXT if is_other else ""
@@ -337,12 +337,12 @@ _SCOPES = {
     "literal": "literal",
     "by_subject": "same subject",
 }
-"""Labels of the released run's scopes: all queries, those of one usage, and all queries with the
+"""Labels of the authors' run's scopes: all queries, those of one usage, and all queries with the
 documents of their subject as relevant."""
 
 
 def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our scores for the same runs and scopes as in the authors' released run."""
+    """Return our scores for the same runs and scopes as in the authors' run."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
     for item, path in zip(records, inputs.metrics, strict=True):
@@ -365,7 +365,7 @@ def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 
 def released_run(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out our scores, the printed ones and those of the authors' released run.
+    """Lay out our scores, the printed ones and those of the authors' run.
 
     There is a row for each model, query mode and composition that both runs have.
     """
@@ -386,7 +386,7 @@ def released_run(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=((Head("", span=3), *heads), headers(["Model", "Index", "Query", *scopes])),
         groups=tuple(group for group in groups if group.rows),
-        caption="Our scores and, in brackets, those of the authors' released run, in percent. The"
+        caption="Our scores and, in brackets, those of the authors' run, in percent. The"
         " paper does not print the latter; scores in parentheses are printed in its Table 2.",
         notes=tuple(notes),
         long=True,
@@ -414,7 +414,7 @@ def _reference(study: ConfiguredStudy) -> DisplayInputs | None:
 RELEASED_TABLE = Table(
     "idiolink_released",
     NOT_IN_PAPER,
-    "Our scores and those of the authors' released run, in percent.",
+    "Our scores and those of the authors' run, in percent.",
     released_run,
     _reference,
     released_numbers,
@@ -434,4 +434,4 @@ def _counted(numbers: pd.DataFrame) -> list[str]:
         f"{mode_label(mode)}: {verdicts[EQUAL]} of {pluralize(verdicts.total(), 'score')}"
         for mode, verdicts in counts.items()
     ]
-    return [f"Equal to the released run at four digits (as fractions): {'; '.join(parts)}."]
+    return [f"Equal to the authors' run at four digits (as fractions): {'; '.join(parts)}."]

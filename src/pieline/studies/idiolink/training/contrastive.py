@@ -86,7 +86,7 @@ def paper_loss(
 def released_loss(
     queries: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor
 ) -> torch.Tensor:
-    """Compute InfoNCE as in the released code: temperature 0.05, with in-batch negatives.
+    """Compute InfoNCE as in the authors' code: temperature 0.05, with in-batch negatives.
 
     Arguments and return value are the same as in `paper_loss`.
     """

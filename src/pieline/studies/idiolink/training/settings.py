@@ -33,7 +33,7 @@ class Hyperparameters(Frozen):
         warmup_steps: Steps of linear warm-up.
         patience: Epochs without improvement after which training stops.
         min_delta: Minimum improvement of validation nDCG@10 (fraction) for early stopping. The
-            best epoch is kept even if its improvement is smaller. The released code uses 0.
+            best epoch is kept even if its improvement is smaller. The authors' code uses 0.
         max_norm: Maximum norm of the gradient, which is clipped.
     """
 
@@ -59,7 +59,7 @@ class TrainingSettings(Hyperparameters):
     """Settings of one training run, except for its model and data.
 
     Attributes:
-        loss: `paper`: equation 2; `released`: loss of the released code.
+        loss: `paper`: equation 2; `released`: loss of the authors' code.
         train_mode: Query mode of the training queries.
         seed: Seed for the order of tuples and for dropout.
     """

@@ -272,7 +272,7 @@ def _tagging(
 def by_strict_majority(prediction: IdiomPrediction) -> IdiomPrediction:
     """Return the prediction that follows from a strict majority of all its answers.
 
-    As in the released analysis for Table 6, the number of times that an idiom is named must exceed
+    As in the authors' code for Table 6, the number of times that an idiom is named must exceed
     half the number of answers. Repetitions in one answer count, and unreadable answers name no
     idiom. Idioms are compared in lowercase, without surrounding space. A prediction without
     readable answers is unchanged.

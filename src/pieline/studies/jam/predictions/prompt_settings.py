@@ -18,13 +18,13 @@ RELEASED_FORM = (
     "a line break after each sentence of the system turn, the paper has a blank line in it",
     "the language is in lowercase in the system turn, the paper has 'English'",
 )
-"""Differences between the released code's prompts and the paper's text."""
+"""Differences between the authors' code's prompts and the paper's text."""
 RELEASED_EXAMPLES = (
     "the fields of the enforced form ask for candidates, the paper's prompt does",
     "examples are 'sentence: ...' and the filled-in form, the paper's 'Sentence: ...' and"
     " 'idioms: [...]'",
 )
-"""Further differences between the released code's prompts with examples and the paper's text."""
+"""Further differences between the authors' code's prompts with examples and the paper's text."""
 
 
 class ZeroShot(Frozen):

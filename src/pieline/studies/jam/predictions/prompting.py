@@ -69,7 +69,7 @@ class Identification(Task):
         setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's settings. In
             `zero_shot_schema`, the provider also enforces a response format, for models that are
             too small to follow one in the prompt. Other settings are user-defined. A prompt can
-            also define a response format itself, as the released code's prompts do.
+            also define a response format itself, as the authors' code's prompts do.
         seed: Seed of the run; also used to choose examples.
         parameters: Request parameters of the setting.
     """
@@ -400,7 +400,7 @@ def choose_examples(
 ) -> list[TaggedSentence]:
     """Choose `count` examples with an idiom and as many without, in random order (section 4.2).
 
-    As in the released code, pandas' `sample` chooses each kind with the run's seed. On ID10M's
+    As in the authors' code, pandas' `sample` chooses each kind with the run's seed. On ID10M's
     train split, this selects the paper's examples.
 
     Raises:

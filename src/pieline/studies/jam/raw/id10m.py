@@ -170,7 +170,7 @@ def _tag_error(tag: str, *, where: str) -> UserError:
 
 
 SENTENCE_ENDS = frozenset(".!?")
-"""Tokens at which the released code ends a training sentence."""
+"""Tokens at which the authors' code ends a training sentence."""
 HELD_OUT = 10
 """Inverse of the share of sentences that are held out (one in ten)."""
 
@@ -214,7 +214,7 @@ def thin_out(
 
 
 def cut_at_sentence_ends(sentences: Sequence[TaggedSentence]) -> list[TaggedSentence]:
-    """Divide all tokens into sentences as the released code does.
+    """Divide all tokens into sentences as the authors' code does.
 
     A sentence ends only at a token of `SENTENCE_ENDS`; a sentence without such a token is joined to
     the next. An idiom that is cut begins again in the next sentence.

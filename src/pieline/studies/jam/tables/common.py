@@ -26,9 +26,9 @@ from pieline.studies.jam.settings import ANALYZED
 
 T = TypeVar("T")
 COUNTED_SETTING: PromptSetting = "few_shot_sc_cotbest"
-"""Setting of the runs that Figure 3 counts, as in the released code."""
+"""Setting of the runs that Figure 3 counts, as in the authors' code."""
 COUNTED_SEED = 42
-"""Seed of the runs that Figure 3 counts, as in the released code."""
+"""Seed of the runs that Figure 3 counts, as in the authors' code."""
 
 
 class RunKey(NamedTuple):
@@ -140,7 +140,7 @@ PROMPTS = (
     " chain of thought that lists candidates and chooses at most one idiom."
 )
 
-NOT_RELEASED = "sample data or other than the released ID10M-JAM"
+NOT_RELEASED = "sample data or other than the public ID10M-JAM"
 
 
 def has_results(study: ConfiguredStudy) -> bool:
@@ -321,7 +321,7 @@ def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str,
     released = {item.scoring for item in metrics} == {"released"}
     notes = list(_left_out_seeds(inputs, runs))
     if released:
-        notes.append("Scored as the released analysis does.")
+        notes.append("Scored as in the authors' code.")
     if any(unreadable([item])[0] for item in metrics):
         as_what = "as answers that name no idiom" if released else "as wrong"
         notes.append(f"Unreadable answers (of all, over seeds) count {as_what}.")

@@ -343,7 +343,7 @@ def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
     if item.conditions.deviations:
         return list(item.conditions.deviations)
     if not item.originals_are_released:
-        return ["sample data or other than the released originals"]
+        return ["sample data or other than the public originals"]
     if dataset == "ID10M-JAM" and item.dataset_is_released is False:
-        return [item.data_note or f"{item.variants_source} variants, not the released ones"]
+        return [item.data_note or f"{item.variants_source} variants, not the public ones"]
     return []
