@@ -67,7 +67,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic only in its s
         return bool(self._draws and super().display(msg, pos))
 
     def close(self) -> None:
-        """Remove the bar or, if lines were printed, print a last one."""
+        """Remove the bar, or print the final line if the progress is printed as lines."""
         if getattr(self, "disable", True):
             return
         self._ended.set()

@@ -71,11 +71,12 @@ class Record(Frozen):
 
 
 def explain(error: ValidationError, known: Collection[str] = ()) -> str:
-    """Return one line with the first problem of a pydantic error and the other invalid fields.
+    """Describe a pydantic error in one line: its first problem and the other invalid fields.
 
     Args:
         error: The error.
-        known: Names of the record's fields, to suggest which of the others is a missing one.
+        known: Names of the record's fields. For a missing field, the line suggests a similar name
+            that the input has and the record does not.
     """
     first, *further = error.errors(include_url=False, include_context=False)
     field = _field(first["loc"])

@@ -347,9 +347,9 @@ def check_digests(
 
     Args:
         recorded: SHA-256 by path.
-        changed: Error message for a file with another digest.
-        hint: What to do.
-        known: Known digests.
+        changed: Error message for a file whose digest differs.
+        hint: How the user can fix it.
+        known: Digests computed so far.
 
     Raises:
         UserError: A file is missing or has another digest.

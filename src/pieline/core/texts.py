@@ -113,11 +113,12 @@ def refuse_above(
 def fits_better(shifted: Sequence[int], fits: Sequence[int]) -> bool:
     """Return whether shifted predictions fit clearly better than unshifted ones.
 
-    They do if a sign test on the pairs that differ exceeds three standard deviations.
+    They do if there are more improved than worsened predictions, by more than three standard
+    deviations (sign test).
 
     Args:
         shifted: How well each shifted prediction fits, such as the number of correct documents.
-        fits: The same for the predictions as they are.
+        fits: How well each unshifted prediction fits.
     """
     gained = sum(new > old for new, old in zip(shifted, fits, strict=True))
     lost = sum(old > new for new, old in zip(shifted, fits, strict=True))

@@ -438,6 +438,10 @@ def _split_words(key: str) -> str:
 
 
 def _denies_idioms(prose: str, words: AnswerWords) -> bool:
+    """Return whether prose denies in one language that there is an idiom, and names none.
+
+    Quotes of the sentence are ignored. Another quote may name an idiom, so the prose denies none.
+    """
     idiom_words = words.idioms | words.figurative
     related = idiom_words | words.expressions | words.candidates
     known_words = _known(words)

@@ -16,7 +16,7 @@ _SHORTEST_AFTER_PREFIX = 4
 
 
 def same_word(one: str, other: str, language: str) -> bool:
-    """Return whether two normalized words are forms of the same word. Symmetric."""
+    """Return whether two normalized words are forms of the same word, in either order."""
     return one == other or not base_forms(one, language).isdisjoint(base_forms(other, language))
 
 

@@ -64,7 +64,7 @@ def headers_of(error: BaseException) -> Mapping[str, str]:
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Return whether every other question would fail for the same reason (key, account, model)."""
+    """Return whether an error of key, account or model would recur for every other question."""
     message = str(error)
     # Gemini reports a limit per minute with the message that OpenAI uses for exhausted credit.
     exhausted = "insufficient_quota" in message or (

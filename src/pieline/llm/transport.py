@@ -282,7 +282,7 @@ class Transport:
         raise MalformedResponseError(exchange.problem or failure or answer.failure) from None
 
     async def _request(self, question: Question) -> None:
-        """Send a question; the caller reads the response.
+        """Send a question; the response is stored in the current `_Exchange`.
 
         Requests to /responses use OpenAI's client, because litellm would need the package mcp.
         """

@@ -72,7 +72,7 @@ def check_adapter(entry: EmbedderEntry) -> dict[str, Any]:
 
 
 def _check_base(config: Mapping[str, Any], entry: EmbedderEntry, place: Path) -> None:
-    """Check that an adapter names the entry's base model, or a folder with the same files."""
+    """Check that an adapter's base model is the entry's: its checkpoint, or the same weights."""
     base, revision = config.get("base_model_name_or_path"), config.get("revision")
     if base != entry.checkpoint and not _is_same_folder(base, entry):
         raise UserError(

@@ -302,19 +302,20 @@ class _Files:
             yield kind, name, _read(self.folder, name) if name else {}
 
     def _check_transformer(self) -> None:
+        """Check the transformer's fields and options; the override `dtype` includes attention."""
         for field, value in self.transformer.items():
             usual = _USUAL.get(field)
             if FIELDS[_TRANSFORMER][field] == REFUSED and value and value != usual:
                 self._refuse(self.transformer_file, field, value)
         options = self._options("config", "config") | self._options("model", "model")
-        for name, own in (
-            ("dtype", self.entry.dtype),
-            ("torch_dtype", self.entry.dtype),
-            ("attn_implementation", getattr(self.entry, "attention", None)),
+        attention = getattr(self.entry, "attention", None)
+        for name, field, own in (
+            ("dtype", "dtype", self.entry.dtype),
+            ("torch_dtype", "dtype", self.entry.dtype),
+            ("attn_implementation", "attention", attention),
         ):
             value = options.get(name)
             if own and value and str(value).removeprefix("torch.") != own:
-                field = "attention" if name.startswith("attn") else "dtype"
                 self._contradict(self.transformer_file, name, value, f"{field} {own!r}", "dtype")
 
     def _check_modules(self, entry: EmbedderEntry) -> bool:

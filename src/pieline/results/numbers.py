@@ -203,7 +203,7 @@ def summarize(numbers: Sequence[Number]) -> str:
 
 
 def describe(numbers: Sequence[Number]) -> str:
-    """Return a phrase with the counts of numbers by verdict, and of reproduced numbers by kind."""
+    """Return a phrase that counts the numbers by verdict, and the reproduced ones by kind."""
     counts = Counter(number.verdict for number in numbers)
     kinds = {"reproduced": f" ({kinds_of(numbers)})"}
     return ", ".join(

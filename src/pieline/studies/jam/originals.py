@@ -362,7 +362,7 @@ def oddities(original: Original) -> list[dict[str, str]]:
 
 
 def _difference(text: str, original: Original) -> str | None:
-    """Return how a PIE differs from the words in its sentence (see `oddities`); None if equal."""
+    """Return how a PIE differs from the words in its sentence (see `oddities`), or None."""
     if text in original.sentence:
         return None
     if " ".join(text.split()) in original.sentence:

@@ -166,7 +166,7 @@ def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: set[str])
 
 
 def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
-    """Return why a run would be impossible even with all answers; empty if it is possible.
+    """Return why a run is impossible even if all answers are recorded; empty if it is possible.
 
     The released prompts require a model that supports an enforced response format, and some
     settings need neutral contexts, which a model writes or the sample contains.

@@ -227,7 +227,7 @@ def _means_by(
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
-    """Return intervals of the means over queries by metric, from resampled PIEs."""
+    """Return the bootstrap interval of the mean over queries, by metric; PIEs are resampled."""
     sizes = [scores.queries for scores in by_pie.values()]
     intervals = {}
     for metric in MEASURES:

@@ -105,9 +105,9 @@ def compare_modes(
             for mode, query_scores in scores.items()
         }
         differences = [values[second] - values[first] for first, second in pairs]
-        sums = np.array([np.bincount(members, weights=each) for each in differences])
+        summed = np.array([np.bincount(members, weights=each) for each in differences])
         result += _compare(
-            metric, pairs, sums, sizes, permutations=permutations, resamples=resamples, seed=seed
+            metric, pairs, summed, sizes, permutations=permutations, resamples=resamples, seed=seed
         )
     return result
 

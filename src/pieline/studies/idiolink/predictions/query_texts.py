@@ -58,7 +58,7 @@ _UNPOOLED_HEAD = "<|embed|>\n"
 
 
 def plain_text(query: Query, *, query_prefix: str) -> QueryText:
-    """Return the query without an instruction, with the span at its first occurrence."""
+    """Return the prefixed query without an instruction; the span is its first occurrence."""
     start = query.sentence.find(query.span)
     return _prepend(query_prefix, query, start)
 

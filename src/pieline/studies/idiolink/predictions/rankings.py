@@ -198,7 +198,7 @@ def _best(
 def _ranking(
     document_ids: Sequence[str], scores: NDArray[np.floating], found: NDArray[np.intp]
 ) -> dict[str, float]:
-    """Return the scores of the documents `found` by their ids."""
+    """Map the id of each document in `found` to its score."""
     # `str` of a float32 has fewer digits than the number as a double.
     return {
         document_ids[index]: float(str(score)) for score, index in zip(scores, found, strict=True)

@@ -299,7 +299,7 @@ def notes_on_means(means: PieMeans, ours: pd.DataFrame, labels: Mapping[str, str
 def by_pie(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the mean nDCG@10 (percent) over zero-shot models by PIE, hardest first.
 
-    The frame has both metrics of every model.
+    `numbers` has both metrics of every model.
     """
     means = zero_shot_means(numbers)
     modes = list(means.values.columns)

@@ -141,7 +141,7 @@ def fine_tune(
         training.memory = state.memory
     scores = [epoch["validation_ndcg_at_10"] for epoch in state.epochs]
     remaining = range(len(scores), settings.max_epochs)
-    steps = training.steps * len(remaining)
+    steps = training.steps_per_epoch * len(remaining)
     with Progress(total=steps, desc="training", unit="steps", shown=progress) as bar:
         training.report_to(bar)
         if scores:
@@ -186,8 +186,8 @@ class _Training:
         self._queries = {query.id: query for query in data.train.queries}
         self._documents = {document.id: document for document in data.train.documents}
         self._validation_queries = self._texts(data.validation.queries)
-        self.steps = len(self._batches(np.arange(len(data.tuples))))
-        if not self.steps:
+        self.steps_per_epoch = len(self._batches(np.arange(len(data.tuples))))
+        if not self.steps_per_epoch:
             raise UserError(
                 f"{len(data.tuples)} tuples are fewer than the batch size {settings.batch_size}",
                 where="idiolink.finetuning",
@@ -197,7 +197,7 @@ class _Training:
             model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         self.schedule = get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
-            self.optimizer, settings.warmup_steps, self.steps * settings.max_epochs
+            self.optimizer, settings.warmup_steps, self.steps_per_epoch * settings.max_epochs
         )
 
     def report_to(self, bar: Progress) -> None:

@@ -446,7 +446,7 @@ def _fit(axes: Iterable[Axes], marks: Sequence[_Mark]) -> None:
 
 
 def _on_edge(axis: Axes, mark: _Mark) -> _Mark:
-    """Return a run, moved to the edge if it is beyond the axes."""
+    """Return a mark, moved to the nearest edge if it is outside the limits of the axes."""
     (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
     return mark._replace(x=min(max(mark.x, left), right), y=min(max(mark.y, bottom), top))
 

@@ -273,7 +273,7 @@ def analyze(
 
 
 def mean_share(values: Sequence[float], *, resamples: int) -> MeanShare:
-    """Return the mean of one value per pair, with its 95% bootstrap interval."""
+    """Return the mean of `values`, one per analyzed pair, with its 95% bootstrap interval."""
     if not values:
         return MeanShare(mean=None, interval=None)
     interval = ratio_interval(values, [1.0] * len(values), resamples=resamples, seed=0)

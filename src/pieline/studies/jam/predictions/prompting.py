@@ -233,7 +233,7 @@ def _cached_examples(path: str, modified: int, count: int, seed: int) -> list[Ta
 
 @lru_cache(maxsize=4)
 def _train_split(path: str, modified: int) -> list[TaggedSentence]:
-    """Read the split once for all models and seeds; `modified` invalidates the cache."""
+    """Read the training split once; another time of modification invalidates the cache."""
     return read_id10m(path, split="train")
 
 

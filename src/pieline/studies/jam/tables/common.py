@@ -51,9 +51,9 @@ def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
 
 
 def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """Group the runs of language models with predefined prompt settings (see `by_run`).
+    """Group the runs that have a predefined prompt setting (see `by_run`).
 
-    The paper's figures exclude encoders.
+    This excludes encoders, as in the paper's figures.
     """
     return by_run(item for item in metrics if item.setting in get_args(PromptSetting))
 
