@@ -120,7 +120,7 @@ def test_documents_state_when_numbers_end(numbers: list[Number]) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     stated = (
         f"For {one} of these, the models [end](docs/costs.md#when-models-end) on {first},"
-        f" for {other} on {second}."
+        f" for another {other} on {second}."
     )
     assert stated in " ".join(readme.split())
 
