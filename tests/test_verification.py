@@ -305,8 +305,10 @@ def test_sentences_as_the_paper_counts_them_are_verified(
     sizes = idiots_tables.DATASET_TABLE
     files = {"manifest": str(tmp_path / "manifest.json")}
     inputs = with_printed(sizes, DisplayInputs(study="idiots", files=files, data="released"))
-    assert content_of(sizes, inputs).notes == (() if problem else (BY_COUNTS,))
     why = f"not verified as the public data: {problem}" if problem else SELF_VERIFIED
+    by_counts = () if problem else (BY_COUNTS,)
+    not_compared = f"Not compared with printed numbers: {why}."
+    assert content_of(sizes, inputs).notes == (*by_counts, not_compared)
     rows = table_rows(sizes, inputs, tmp_path)
     assert {(row["verdict"], row["reason"]) for row in rows} == {("not comparable", why)}
     sentences = load_jsonl(data["sentences"], IdiotsSentence)
