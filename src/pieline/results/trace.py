@@ -337,8 +337,9 @@ def files_of(numbers: Path, table: str, measure: str) -> list[str]:
         if path in seen:
             continue
         seen.add(path)
-        is_kept = (folder / path).exists() or Path(path).exists()
-        lines.append(path if is_kept else f"{path}  (not in this run)")
+        # Recordings are in the project's folder, whatever the folder of the run.
+        place = Path(path) if path.startswith("recordings/") else folder / path
+        lines.append(path if place.exists() else f"{path}  (not in this run)")
         if Path(sidecar_of(folder / path)).exists():
             made = load_record(sidecar_of(folder / path), Sidecar)
             waiting += [*made.made_from, *made.recordings]
