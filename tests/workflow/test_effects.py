@@ -88,13 +88,13 @@ def jobs(*changed: str) -> Jobs:
 
 
 SELECTING = {
-    *("jam.languages", "jam.models", "jam.settings", "jam.seeds", "jam.fine_tuning.seeds"),
-    *("jam.attention", "idiots.models", "idiots.settings", "idiots.seeds"),
-    *("idiolink.models", "idiolink.leave_out", "idiolink.query_modes", "idiolink.compositions"),
-    "idiolink.construction.enabled",
-    *(f"idiolink.finetuning.{name}" for name in ("models", "train_modes", "losses", "seeds")),
-    *("beyond.jam.training_contexts", "beyond.idiots.prompts_against", "beyond.idiolink.shortcuts"),
-}
+    "jam.languages", "jam.models", "jam.settings", "jam.seeds", "jam.fine_tuning.seeds",
+    "jam.attention", "idiots.models", "idiots.settings", "idiots.seeds",
+    "idiolink.models", "idiolink.leave_out", "idiolink.query_modes", "idiolink.compositions",
+    "idiolink.construction.enabled", "idiolink.finetuning.models", "idiolink.finetuning.losses",
+    "idiolink.finetuning.train_modes", "idiolink.finetuning.seeds",
+    "beyond.jam.training_contexts", "beyond.idiots.prompts_against", "beyond.idiolink.shortcuts",
+}  # fmt: skip
 """Settings that affect displays by selecting which metric files there are."""
 
 

@@ -220,7 +220,7 @@ def compared(roots: Mapping[str, str]) -> dict[str, str]:
 
     Of the files below results/, only raw files other than weights are included.
     """
-    by_path = {below_project(path): digest for path, digest in sorted(roots.items())}
+    by_path = {below_project(path): digest for path, digest in roots.items()}
     return {path: by_path[path] for path in sorted(by_path) if _affects_predictions(path)}
 
 

@@ -3,7 +3,6 @@
 A phrase that the answer rejects never counts as an idiom, and an ambiguous answer is `unparseable`.
 """
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -31,7 +30,16 @@ from pieline.languages.denial import (
 )
 from pieline.languages.spelling import normalize
 from pieline.llm.answers import Answer
-from pieline.llm.parsing import DUPLICATE, Json, Outcome, Parsed, answer_text, json_at, json_values
+from pieline.llm.parsing import (
+    DUPLICATE,
+    Json,
+    Outcome,
+    Parsed,
+    answer_text,
+    json_at,
+    json_or_none,
+    json_values,
+)
 
 _NAMES_OF_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
 """Keys under which an object in a list of idioms may contain the idiom."""
@@ -166,11 +174,11 @@ def _read(text: str) -> Reading:
 
 
 def _read_whole(plain: str) -> Reading | None:
-    """Read a text that is nothing but the answer; None if it is not."""
+    """Read a text that is only an answer; None if it is not."""
     is_text = not plain.startswith(("[", "{", '"'))
     if is_text and is_none_answer(plain) and (normalize(plain) or set(plain) <= set("-–—/")):
         return Reading([], "null" if plain == "null" else "says that there is none")
-    value = _json(plain)
+    value = json_or_none(plain)
     if isinstance(value, str):
         return Reading(_read_choice(value), "text")
     if isinstance(value, dict) and value.keys() == _ENFORCED_FIELDS:
@@ -582,14 +590,6 @@ def _read_line(text: str) -> list[str]:
 def _unquoted(text: str) -> str:
     text = text.strip().strip('"“”*').strip()
     return re.sub(r"^'(.*)'$", r"\1", text).strip()
-
-
-def _json(text: str) -> Any:
-    """Parse a text that is entirely JSON; return None for other texts."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _forms(names: Iterable[str]) -> set[str]:

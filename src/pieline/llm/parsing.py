@@ -193,13 +193,13 @@ def decode_strings(text: str) -> str:
     bare = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
     if '\\"' in bare and not re.search(r'(?<!\\)"', bare):  # without the quotes around it
         bare = f'"{bare}"'
-    content = _parse_or_none(bare)
+    content = json_or_none(bare)
     if isinstance(content, str) and _STARTS_WITH_JSON.match(content):
         return content
 
     def decoded(string: re.Match[str]) -> str:
-        content = _parse_or_none(string[0])
-        value = _parse_or_none(content) if isinstance(content, str) else None
+        content = json_or_none(string[0])
+        value = json_or_none(content) if isinstance(content, str) else None
         before = text[: string.start()]
         is_outside = all(before.count(one) == before.count(other) for one, other in ("{}", "[]"))
         kinds = dict | list if is_outside else dict
@@ -208,7 +208,8 @@ def decode_strings(text: str) -> str:
     return _JSON_IN_STRING.sub(decoded, text)
 
 
-def _parse_or_none(text: str) -> Any:
+def json_or_none(text: str) -> Any:
+    """Parse a text that is entirely JSON; return None for other texts."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

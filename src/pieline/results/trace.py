@@ -136,7 +136,7 @@ def _imported(tree: ast.Module) -> dict[str, tuple[str, str]]:
 def _called(
     file: Path, root: Path, part: ast.AST | None = None, *, level: int = 2
 ) -> Iterator[Step]:
-    """Yield the library's functions that (a part of) a file calls, in the order of their calls."""
+    """Yield the functions of the library that a file, or a part of it, calls, in order."""
     tree = _module(file)
     imported = {node.name: (_name(file, root), node.name) for node in _functions(file, root)}
     imported |= _imported(tree)

@@ -268,7 +268,7 @@ class PageContent:
             for shown in study.figures
         ]
 
-    def own_measures(self) -> dict[str, list[OwnMeasure]]:
+    def own_by_paper(self) -> dict[str, list[OwnMeasure]]:
         """Return the scores of the run's own models, by the title of the paper."""
         measures = {
             study.paper: own_measures(study, self.results, self.numbers)
@@ -314,7 +314,7 @@ def write_page(
         **_overview(content, read_numbers(other) if other else ()),
         other_runs=_other_runs(Path(template).parents[1], Path(path)),
         other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
-        own=content.own_measures(),
+        own=content.own_by_paper(),
         describe=describe,
         kinds_of=kinds_of,
         states=STATES,
