@@ -196,29 +196,33 @@ def modules(name, *named):
         name: Name of the script in scripts/, without suffix; None for a script that is a module.
         named: Objects (`module:name`) that the script loads by name, or the module of the script.
     """
-    scripts = [ROOT / "scripts" / f"{name}.py"] if name else []
-    loaded = [path.partition(":")[0] for path in named]
-    loaded += chain.from_iterable(imports_of(script) for script in scripts)
-    return [*map(with_digest, [*scripts, *map(source_of, modules_behind(loaded))])]
+    loaded_modules = [path.partition(":")[0] for path in named]
+    files = []
+    if name:
+        script = ROOT / "scripts" / f"{name}.py"
+        loaded_modules += imports_of(script)
+        files.append(script)
+    files += [source_of(module) for module in modules_behind(loaded_modules)]
+    return [with_digest(file) for file in files]
 
 
 def contents(*files):
-    """Return a function for a param: the digests of those files that no rule makes.
+    """Return a function for a param: the paths and digests of those files that no rule makes.
 
-    Modification times do not suffice, because a new version of a file may be older. Each of `files`
-    is a path, a list of paths, or a function of the wildcards that returns either.
+    With this param, an edited file reruns the job. Modification times do not suffice, because a new
+    version of a file may be older. Each of `files` is a path, a list of paths, or a function of the
+    wildcards that returns a path or a list of paths.
     """
 
+    def is_made_by_no_rule(path):
+        return not path.startswith("results/") and Path(path).is_file()
+
     def param(wildcards):
-        listed = [each(wildcards) if callable(each) else each for each in files]
-        paths = chain.from_iterable(
-            [each] if isinstance(each, str) else each for each in listed if each
-        )
-        return ", ".join(
-            with_digest(Path(path))
-            for path in paths
-            if not path.startswith("results/") and Path(path).is_file()
-        )
+        paths = []
+        for file in files:
+            path_or_paths = file(wildcards) if callable(file) else file
+            paths += [path_or_paths] if isinstance(path_or_paths, str) else path_or_paths or []
+        return ", ".join(with_digest(Path(path)) for path in paths if is_made_by_no_rule(path))
 
     return param
 
@@ -231,13 +235,16 @@ CONDITIONS = dict(
 def conditions_of(metrics):
     """Return a function for a param: the conditions of a metric file, given its path pattern.
 
-    The plan has those that archives state; the patterns also match files that are not configured.
+    If the run is in an archive, these are the conditions that the archive states. A metric file that
+    is not configured is not in the plan, so its conditions are computed from its path.
     """
 
     def param(wildcards):
         path = metrics.format(**wildcards)
-        planned = filter(None, (study.plan.conditions(path) for study in STUDIES))
-        return (next(planned, None) or CONDITIONS[metrics](**wildcards)).canonical()
+        for study in STUDIES:
+            if conditions := study.plan.conditions(path):
+                return conditions.canonical()
+        return CONDITIONS[metrics](**wildcards).canonical()
 
     return param
 
@@ -245,8 +252,8 @@ def conditions_of(metrics):
 def asks_again(wildcards):
     """Return a param: whether this run replaces a model's recorded answers.
 
-    If the job that asks for them fails, Snakemake deletes its output, but keeps metrics whose params
-    are unchanged. With this param, the next run makes both.
+    If the job that asks for these answers fails, Snakemake deletes the job's output, but keeps the
+    metrics computed from the old answers. Because of this param, the next run makes both again.
     """
     return CONFIG.llm.mode == "fresh" and PROJECT.entry(wildcards.model).kind == "llm"
 
@@ -254,20 +261,24 @@ def asks_again(wildcards):
 def by_wildcards(function, **fixed):
     """Return a function of the wildcards for an input or a param, which calls `function`.
 
-    Its arguments are the wildcards with the names of its parameters, `study` (the study of its
-    package), and `fixed`. A result of None, such as a file that does not apply, becomes an empty
-    list, as Snakemake expects. For example, in the job for German,
-    `sentences=by_wildcards(jam_files.sentences)` is `jam_files.sentences(JAM, "german")`.
+    Each required parameter of `function` gets the wildcard of the same name; the parameter `study`
+    gets the study in whose package the function is. Arguments in `fixed` are passed on. If the
+    function returns None, because a file does not apply, the input is an empty list. For example, in
+    the job for German, `sentences=by_wildcards(jam_files.sentences)` is
+    `jam_files.sentences(JAM, "german")`.
     """
-    parameters = signature(function).parameters.values()
-    names = [one.name for one in parameters if one.default is one.empty and one.name not in fixed]
+    required = [
+        parameter.name
+        for parameter in signature(function).parameters.values()
+        if parameter.default is parameter.empty and parameter.name not in fixed
+    ]
     packages = function.__module__.split(".")
     study = next((EVERY_STUDY[name] for name in packages if name in EVERY_STUDY), None)
 
     def value(wildcards):
-        values = dict(wildcards.items()) | {"study": study}
+        arguments = dict(wildcards.items()) | {"study": study}
         try:
-            result = function(**{name: values[name] for name in names}, **fixed)
+            result = function(**{name: arguments[name] for name in required}, **fixed)
         except UserError as error:
             exit_with(error)
         return [] if result is None else result
@@ -276,21 +287,31 @@ def by_wildcards(function, **fixed):
 
 
 def modules_by(wildcard, name, named):
-    """Return params with the `modules` of a script that loads `named[value]` by wildcard value."""
-    each = {value: modules(name, path) for value, path in named.items()}
-    common = sorted(set.intersection(*map(set, each.values())))
-    others = {value: [one for one in own if one not in common] for value, own in each.items()}
+    """Return params with the `modules` of a script that loads a different object in each job.
 
-    def numbered(place):
+    Args:
+        wildcard: Name of the wildcard whose value determines the object.
+        name: Name of the script in scripts/, without suffix.
+        named: Object (`module:name`) by value of the wildcard.
+    """
+    by_value = {value: modules(name, path) for value, path in named.items()}
+    shared = sorted(set.intersection(*map(set, by_value.values())))
+    own = {
+        value: [module for module in listed if module not in shared]
+        for value, listed in by_value.items()
+    }
+
+    def own_module(position):
         def param(wildcards):
-            own = others[wildcards[wildcard]]
+            of_job = own[wildcards[wildcard]]
             # A param cannot be omitted, but Snakemake ignores duplicates.
-            return own[place] if place < len(own) else common[0]
+            return of_job[position] if position < len(of_job) else shared[0]
 
         return param
 
-    # Few functions, because Snakemake inspects each one for each job.
-    return [*common, *map(numbered, range(max(map(len, others.values()))))]
+    # One function per position, not per module, because Snakemake calls every function for each job.
+    longest = max(len(listed) for listed in own.values())
+    return [*shared, *(own_module(position) for position in range(longest))]
 
 
 @cache
@@ -361,8 +382,8 @@ def question_params(kind):
 def state_of_answers(task):
     """Return the `answers_token` of a task.
 
-    The process of a job inherits the token in the environment, because a failed attempt of the job
-    has already deleted the sidecar.
+    The token is kept in the environment, which the processes of jobs inherit. They could not compute
+    it after a failed attempt, which deletes the sidecar.
     """
     output = next(iter(task.outputs.values()))
     known = json.loads(os.environ.get("PIELINE_ANSWERS", "{}"))
@@ -409,7 +430,7 @@ def growing(amount):
 
 
 def displayed(wildcards):
-    """Return the table, figure or items of a job, which its only wildcard names."""
+    """Return the table, figure or items that the only wildcard of a job names."""
     ((kind, name),) = wildcards.items()
     return {"table": TABLES, "figure": FIGURES, "study": ITEMS}[kind][name]
 
@@ -430,7 +451,7 @@ def display_maker(wildcards):
 
 
 def external(study, field):
-    """Return a function of the wildcards: a field of the entry of a run's external predictions."""
+    """Return a function for a param: a field of the entry that names a run's prediction file."""
 
     def param(wildcards):
         setting = wildcards.get("setting") or wildcards.query_mode
