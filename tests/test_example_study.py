@@ -43,10 +43,10 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project / "mine"
 
 
-def test_the_example_has_at_most_360_lines() -> None:
+def test_the_example_has_at_most_365_lines() -> None:
     files = [path for path in FOLDER.iterdir() if path.is_file() and path.name != "README.md"]
     assert {path.suffix for path in files} == {".py", ".smk", ".yaml", ".csv", ".jsonl", ".jinja"}
-    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 360
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 365
     assert len((FOLDER / "README.md").read_text("utf-8").splitlines()) <= 30
 
 

@@ -54,9 +54,15 @@ class CompletionTask(Task):
         answers = ask(questions)
         predictions = []
         for row, question in zip(load_jsonl(self.inputs["rows"], Idiom), questions, strict=True):
-            parsed, key = self.reading(answers[question.key]), question.key
-            read = {"answer": parsed.value, "outcome": parsed.outcome.value, "answer_key": key}
-            predictions.append(Completion.model_validate(row.model_dump() | read))
+            parsed = self.reading(answers[question.key])
+            predictions.append(
+                Completion(
+                    **row.model_dump(),
+                    answer=parsed.value,
+                    outcome=parsed.outcome.value,
+                    answer_key=question.key,
+                )
+            )
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[str]:

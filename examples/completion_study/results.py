@@ -32,10 +32,12 @@ ACCURACY: Measure[CompletionMetrics] = share(
 
 
 def accuracy_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers, one per run, with the reasons why it is not comparable."""
+    """Return one number per run, with the reasons why the number is not comparable."""
     metrics = zip(load_records(inputs.metrics, CompletionMetrics), inputs.metrics, strict=True)
     return of_runs(
-        *(inputs, metrics, [ACCURACY]),
+        inputs,
+        metrics,
+        [ACCURACY],
         keys=lambda metrics: {"model": metrics.model},
         obstacles=lambda metrics: metrics.conditions.deviations,
     )
@@ -43,7 +45,8 @@ def accuracy_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 def accuracy_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out our numbers and the printed ones, with a row per model."""
-    columns, labels = [Column("accuracy", "Accuracy")], inputs.labels()
+    labels = inputs.labels()
+    columns = [Column("accuracy", "Accuracy")]
     by_model = in_order(rows_of(numbers, ["model"]), inputs)
     rows = [number_row((labels[model],), columns, row) for (model,), row in by_model.items()]
     return TableContent(
@@ -75,7 +78,8 @@ def accuracy_figure(inputs: DisplayInputs) -> Any:
     """Draw the accuracy of each model as a bar."""
     from matplotlib import pyplot
 
-    metrics, labels = load_records(inputs.metrics, CompletionMetrics), inputs.labels()
+    labels = inputs.labels()
+    metrics = load_records(inputs.metrics, CompletionMetrics)
     drawing, axis = pyplot.subplots(figsize=(4, 2), layout="constrained")
     axis.barh([labels[item.model] for item in metrics], [item.accuracy for item in metrics])
     axis.set(xlim=(0, 1), xlabel="accuracy")
