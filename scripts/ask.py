@@ -25,7 +25,7 @@ with job(snakemake) as j:
     def ask_and_keep(questions: Sequence[Question]) -> dict[str, Answer]:
         """Ask the questions and keep the answers for the sidecars."""
         first = FirstAnswers(entry, task.is_readable, task.limit_setting())
-        answers = ask(questions, entry, settings, task.recordings, first=first)
+        answers = ask(questions, entry, settings, task.recordings, first_answers=first)
         answers_read.update(answers)
         return answers
 

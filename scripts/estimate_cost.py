@@ -17,7 +17,7 @@ from pieline.llm.estimates import (
     cap_warning,
     estimate_tasks,
     format_usd,
-    record_now,
+    list_ending_models,
 )
 from pieline.models.fetching import GIGABYTE
 from pieline.models.registry import load_registry
@@ -106,7 +106,8 @@ with job(snakemake):
     every_estimate = estimate_tasks(
         planned.tasks, planned.settings, stale, on_papers_data=planned.on_papers_data
     )
-    # `record_now` names the models that have ended. Retired models remain in the table, marked.
+    # `list_ending_models` names the models that have ended. Retired models remain in the table,
+    # marked.
     ended = {
         name
         for name, entry in planned.models.items()
@@ -139,5 +140,5 @@ with job(snakemake):
             console.print(f"{model} cannot be asked: {', '.join(missing)}")
     for line in planned.missing_files(stale, snakemake.params.options):
         console.print(line)
-    for line in record_now(every_estimate, planned.models):
+    for line in list_ending_models(every_estimate, planned.models):
         print(line, file=sys.stderr)

@@ -33,7 +33,7 @@ def ask_server(
 ) -> Mapping[str, Answer]:
     """Ask the questions of a task and record the answers."""
     first = FirstAnswers(entry, task.is_readable, task.limit_setting())
-    return ask(questions, entry, settings, task.recordings, server=server, first=first)
+    return ask(questions, entry, settings, task.recordings, server=server, first_answers=first)
 
 
 with job(snakemake):

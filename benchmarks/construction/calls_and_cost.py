@@ -62,7 +62,7 @@ def main() -> None:
             ):
                 job = task.model_copy(update={"inputs": {**task.inputs, **inputs}})
                 entry = job.entry()
-                totals = estimate(job.questions(entry), entry, likely=round(length))
+                totals = estimate(job.questions(entry), entry, likely_tokens=round(length))
                 thoughts = price(entry, 0, 1000 * totals.questions) if entry.bills_thoughts else 0.0
                 figures[f"{type(task).__name__} {collection}"] = {
                     "model": task.model,

@@ -161,7 +161,7 @@ def test_content_in_parts_is_joined(
 @pytest.mark.parametrize(
     "part",
     [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "audio"}, {"type": "new"}, 4,
-     {"type": "text", "text": None}, {"inlineData": {"data": "x"}}, {}],
+     {"type": "text", "text": None}, {"inlineData": {"data": "x"}}, {}, {"type": ["text"]}],
 )  # fmt: skip
 @pytest.mark.parametrize("with_text", [True, False])
 def test_unknown_content_is_unreadable(part: Any, *, with_text: bool) -> None:

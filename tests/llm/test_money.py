@@ -27,8 +27,8 @@ from pieline.llm.estimates import (
     cap_warning,
     check,
     estimate_tasks,
+    list_ending_models,
     notices,
-    record_now,
 )
 from pieline.llm.parsing import Parsed
 from pieline.llm.questions import Question, make_question
@@ -88,7 +88,7 @@ def test_one_attempt_may_cost_the_highest_prices() -> None:
     assert max_attempt_usd(asking(max_tokens=40), entry) == pytest.approx(
         (117 * 2.5 + 40 * 10) / 1e6
     )
-    cost = estimate([asking(max_tokens=40)], entry, likely=4)
+    cost = estimate([asking(max_tokens=40)], entry, likely_tokens=4)
     assert cost.usd == pytest.approx((27 * 2.5 + 40 * 10) / 1e6)
     assert cost.likely_usd == pytest.approx((27 * 2 + 4 * 10) / 1e6)
 
@@ -127,7 +127,7 @@ def test_the_cost_of_an_answer_follows_from_its_tokens(
 
 def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
     questions = [asking(max_tokens=40, seed=seed) for seed in (1, 2, 3, 1)]
-    estimated = estimate(questions, PRICED, {questions[1].key, "another"}, likely=25)
+    estimated = estimate(questions, PRICED, {questions[1].key, "another"}, likely_tokens=25)
     assert estimated == Estimate(
         PRICED,
         questions=3,
@@ -140,8 +140,8 @@ def test_an_estimate_counts_different_questions_that_are_not_recorded() -> None:
     assert estimated.usd == pytest.approx((54 * 2 + 80 * 10) / 1e6)
     assert estimated.likely_usd == pytest.approx((54 * 2 + 50 * 10) / 1e6)
     # The expected length is capped by the bound, and without a bound there is no maximum cost.
-    assert estimate(questions, PRICED, likely=60).likely_output_tokens == 3 * 40
-    open_ended = estimate([*questions, asking()], PRICED, likely=60)
+    assert estimate(questions, PRICED, likely_tokens=60).likely_output_tokens == 3 * 40
+    open_ended = estimate([*questions, asking()], PRICED, likely_tokens=60)
     assert (open_ended.output_tokens, open_ended.likely_output_tokens) == (None, 3 * 40 + 60)
     assert open_ended.usd is None
     assert open_ended.likely_usd == pytest.approx((4 * 27 * 2 + 180 * 10) / 1e6)
@@ -348,13 +348,15 @@ def test_missing_answers_of_models_that_end_within_90_days_are_listed(
     entry = spec_for(prices=COSTLY, ends=ends)
     task = saying(folder, entry)
     estimated = estimate_tasks([task], LLMSettings())
-    assert record_now(estimated, {"m": entry}, TODAY) == ([expected_text] if expected_text else [])
+    assert list_ending_models(estimated, {"m": entry}, TODAY) == (
+        [expected_text] if expected_text else []
+    )
     # Models that ended on an unknown date and recorded answers are not listed.
-    assert record_now(estimated, {"m": spec_for(ends="past")}, TODAY) == []
+    assert list_ending_models(estimated, {"m": spec_for(ends="past")}, TODAY) == []
     folder.mkdir()
     answers = [(one, answer(1, 1, key=one.key)) for one in task.questions(entry)]
     record(Path(task.recordings), answers)
-    assert record_now(estimate_tasks([task], LLMSettings()), {"m": entry}, TODAY) == []
+    assert list_ending_models(estimate_tasks([task], LLMSettings()), {"m": entry}, TODAY) == []
 
 
 def test_the_end_date_of_a_model_is_not_part_of_its_spec() -> None:

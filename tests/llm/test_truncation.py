@@ -40,13 +40,25 @@ def test_a_run_stops_if_its_first_ten_answers_are_all_cut(folder: Path) -> None:
             f" raise {limit}, or set llm.stop_when_cut: false to ask only these questions"
         )
         assert (
-            stopped(questions, spec, settings, path, first=FirstAnswers(spec, limit_setting=limit))
+            stopped(
+                questions,
+                spec,
+                settings,
+                path,
+                first_answers=FirstAnswers(spec, limit_setting=limit),
+            )
             == message
         )
         assert len(read_answers(path)) == len(server.requests) == 10
         # Nothing is asked again, and nothing else, until the limit or the switch changes.
         assert (
-            stopped(questions, spec, settings, path, first=FirstAnswers(spec, limit_setting=limit))
+            stopped(
+                questions,
+                spec,
+                settings,
+                path,
+                first_answers=FirstAnswers(spec, limit_setting=limit),
+            )
             == message
         )
         assert len(server.requests) == 10

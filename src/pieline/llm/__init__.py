@@ -1,8 +1,8 @@
 """Query language models: questions, recorded answers, limits and parsing.
 
-This package imports nothing, because reading recordings and parsing answers must not load the
-provider libraries, which take seconds and hundreds of megabytes. Only `pieline.llm.client.ask`
-loads them, and only when an answer is missing.
+Importing this package loads none of its modules, because reading recordings and parsing answers
+must not load the provider libraries, which take seconds and hundreds of megabytes. Only
+`pieline.llm.client.ask` loads the provider libraries, and only when an answer is missing.
 
 Modules:
 
@@ -13,7 +13,7 @@ Modules:
 - `wire`: comparison of a request body with its question
 - `bodies`: from the body of a response to the fields of an answer
 - `parsing`, `idioms`: from the text of an answer to an object, or to the idioms that the answer
-  names, with an outcome and a rule
+  names, with the outcome of parsing and the rule that was applied
 - `task`: tasks that make questions and read answers
 - `readings`: counts of how recorded answers were read
 - `costs`, `estimates`, `spending`: expected cost, actual cost and the spending cap

@@ -27,23 +27,27 @@ _REASONS = {
     " stop stop_sequence stop_token",
 }
 """Providers' reasons for stopping in lower case, by our name; earlier names take precedence."""
-_KNOWN = {reason: name for name, reasons in _REASONS.items() for reason in reasons.split()}
+_OUR_NAMES = {reason: name for name, reasons in _REASONS.items() for reason in reasons.split()}
 
 
 def finish_reason(stated: Iterable[str]) -> str | None:
-    """Return our name for the reasons that a provider states.
+    """Return our name for the reasons for stopping that a provider states.
 
-    Returns None if it states none, or one that is not known: the generation may have failed.
+    Returns None if the provider states no reason, or an unknown reason, because the generation may
+    then have failed.
     """
-    names = set()
+    our_names = set()
     for reason in stated:
         # Google's OpenAI-compatible endpoint writes "content_filter: SAFETY".
         normalized = reason.partition(":")[0].strip().lower().replace("-", "_")
-        name = _KNOWN.get(normalized.removeprefix("finish_reason_"))
-        if name is None:
+        our_name = _OUR_NAMES.get(normalized.removeprefix("finish_reason_"))
+        if our_name is None:
             return None
-        names.add(name)
-    return next((name for name in _REASONS if name in names), None)
+        our_names.add(our_name)
+    for our_name in _REASONS:
+        if our_name in our_names:
+            return our_name
+    return None
 
 
 def _without_lone_surrogates(text: str) -> str:
@@ -81,10 +85,10 @@ class SentRequest(Frozen):
 
 
 class Answer(Frozen):
-    """One response of a provider, as received; reading decides what it is worth.
+    """One response of a provider, as received.
 
-    Every response with a text or token counts is recorded, even if it cannot be parsed or reports
-    a failure.
+    Every response with a text or token counts is recorded, even if the response cannot be parsed or
+    reports a failure.
 
     Attributes:
         key: Digest of the question.
@@ -92,14 +96,15 @@ class Answer(Frozen):
         reasoning: Reasoning that the provider returned separately from the text.
         refusal: Message that the provider returned instead of a text because the model declined.
         finish_reason: Reason why the model stopped: `stop`, `length`, `content_filter`, `refusal`,
-            `repetition` or `tool_calls`; null if the provider states none or one that is not known.
-        provider_reason: Reason in the provider's words; null if it is `finish_reason`.
-        error: Failure that the response reports, or why it is incomplete; null if there is none.
+            `repetition` or `tool_calls`; null if the provider states no reason or an unknown one.
+        provider_reason: Reason in the provider's words; null if equal to `finish_reason`.
+        error: Failure that the response reports, or the reason why the response is incomplete; null
+            if there is none.
         unread: Content of an unknown kind, which may be a part of the answer; null if there is
             none.
-        raw: Body of the response (its beginning) if it has an `error` or `unread` content, or an
-            unknown reason.
-        attempt: Number of earlier responses to the question that are recorded; null if 0.
+        raw: Beginning of the response body, if the answer has an `error`, `unread` content or an
+            unknown reason for stopping.
+        attempt: Number of recorded earlier responses to the question; null if there are none.
         tool_calls: Function calls that the model requested; they are never executed.
         returned_model: Model that the response names; null if it names none.
         fingerprint: Provider's identifier for the backend that answered.
@@ -141,13 +146,17 @@ class Answer(Frozen):
 
     @property
     def stop_reason(self) -> str | None:
-        """Reason why the model stopped, including reasons that were unknown at the recording."""
+        """Our name for the reason why the model stopped.
+
+        Unlike `finish_reason`, the name is also set for a reason that was unknown when the answer
+        was recorded. None if the provider states no reason or an unknown one.
+        """
         stated = self.provider_reason.split(", ") if self.provider_reason else ()
         return self.finish_reason or finish_reason(stated)
 
     @property
     def failure(self) -> str:
-        """Why the generation failed, in the provider's words; empty if it did not."""
+        """Reason why the generation failed, in the provider's words; empty if it did not fail."""
         if self.error:
             return self.error
         if self.provider_reason and self.stop_reason is None:
@@ -166,19 +175,16 @@ class Answer(Frozen):
         return sha256_of(canonical_json(self.record()).encode())[:16]
 
     def record(self) -> dict[str, Any]:
-        """Return the fields to store: the text, even if null, and all other non-null fields.
-
-        The key is not included.
-        """
+        """Return the fields to store, without the key: the text, and all other non-null fields."""
         fields = self.model_dump(exclude={"key"}, exclude_none=True)
         return {"text": None, **fields}
 
 
 def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
-    """Return whether the model name in a response is not one that the model's entry accepts.
+    """Return whether a response names a model that the queried model's entry does not accept.
 
-    Returns False for a failure and a filtered request, which no model answered, if the response
-    names none.
+    A response that names no model is accepted if it reports a failure or a filtered request,
+    because then no model answered.
     """
     is_filtered = answer.text is None and answer.finish_reason == FILTERED
     if answer.returned_model is None and (is_filtered or answer.failure):

@@ -11,7 +11,7 @@ from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_nam
 from pieline.llm.recordings import (
     all_lines,
     belongs_to,
-    joined,
+    merge_lines,
     raw_lines,
     read_answers,
     read_lines,
@@ -57,8 +57,8 @@ class MergeResult:
 def is_recording(name: str) -> bool:
     """Return whether a path is a valid relative path of a recordings file on every file system."""
     *folders, _ = normalize_name(name).split("/")
-    in_no_file = not any(folder.endswith(".jsonl") for folder in folders)
-    return name.endswith(".jsonl") and is_plain(name) and in_no_file
+    is_below_a_file = any(folder.endswith(".jsonl") for folder in folders)
+    return name.endswith(".jsonl") and is_plain(name) and not is_below_a_file
 
 
 def recording_files(folder: str | Path) -> list[Path]:
@@ -89,14 +89,14 @@ def summarize(path: str | Path) -> Summary:
     """
     path = Path(path)
     models = {line.question().model for line in read_lines(path)}
-    answers = [answer for own in read_responses(path).values() for answer in own]
+    answers = [answer for responses in read_responses(path).values() for answer in responses]
     return Summary(
         path,
-        tuple(sorted(models)),
-        len(answers),
-        sum(answer.origin == "hand-written" for answer in answers),
-        sum(answer.input_tokens or 0 for answer in answers),
-        sum(answer.output_tokens or 0 for answer in answers),
+        models=tuple(sorted(models)),
+        answers=len(answers),
+        hand_written=sum(answer.origin == "hand-written" for answer in answers),
+        input_tokens=sum(answer.input_tokens or 0 for answer in answers),
+        output_tokens=sum(answer.output_tokens or 0 for answer in answers),
     )
 
 
@@ -104,69 +104,78 @@ def verify(path: str | Path, target: str | Path | None = None) -> list[str]:
     """Return the problems in a recordings file, each as `file:line: problem`.
 
     Problems are lines that are not recordings, keys that are not the digest of their question,
-    invalid questions and answers, request bodies that differ from their question, different
-    answers with the same key, and, if `target` is given, lines that were recorded for another run
-    than that of the file `target`.
+    invalid questions and answers, request bodies that differ from their question, and different
+    answers with the same key. If `target` is set, lines that were recorded for another run than
+    the run of the recordings file `target` are also problems.
     """
-    return [f"{fault.where}: {fault.what}" for fault in _faults(Path(path), target)]
+    return [f"{fault.where}: {fault.what}" for fault in _find_faults(Path(path), target)]
 
 
-def _faults(path: Path, target: str | Path | None = None) -> Iterator[UserError]:
-    """Yield an error for each invalid line (see `verify`)."""
-    answers: dict[str, int] = {}
+def _find_faults(path: Path, target: str | Path | None = None) -> Iterator[UserError]:
+    """Yield an error for each problem in a recordings file (see `verify`)."""
+    content_hashes: dict[str, int] = {}
     for line in all_lines(path):
         try:
             answer = line.check()
         except UserError as error:
             yield error
             continue
-        content = hash(canonical_json(answer.record()))
-        if not answer.failure and answers.setdefault(line.key, content) != content:
-            yield line.fault("an earlier line has a different answer with the same key")
+        if not answer.failure:
+            content_hash = hash(canonical_json(answer.record()))
+            earlier_hash = content_hashes.setdefault(line.key, content_hash)
+            if earlier_hash != content_hash:
+                yield line.fault("an earlier line has a different answer with the same key")
         if target and not belongs_to(target, line.run):
-            what = f"recorded for the run {line.run}, not for {target}"
             yield UserError(
-                what, where=f"{path}:{line.number}", hint="use the file of the answer's run"
+                f"recorded for the run {line.run}, not for {target}",
+                where=f"{path}:{line.number}",
+                hint="use the file of the answer's run",
             )
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
-    """Copy the answers that `target` lacks from `sources`; keep all answers in `target`.
+    """Copy the answers that `target` lacks from `sources`, and keep all answers in `target`.
 
     Returns:
-        The result of each merge, by source.
+        The result of each merge, by path of the source.
 
     Raises:
         UserError: A source is missing, listed twice or invalid (see `verify`), or a line in
             `target` is damaged. In all of these cases, nothing is changed.
     """
-    done: dict[str, Path] = {}
+    checked_sources: dict[str, Path] = {}
     for source in map(Path, sources):
         if not source.is_file():
             raise UserError("no such file", where=source, hint="check the path")
-        if str(source) in done:
+        if str(source) in checked_sources:
             raise UserError("listed twice", where=source, hint="list each file once")
-        for fault in _faults(source, target):
+        for fault in _find_faults(source, target):
             raise fault
-        done[str(source)] = source
+        checked_sources[str(source)] = source
     raw_lines(target)  # raises before anything is changed
-    return {name: _merge(Path(target), source) for name, source in done.items()}
+    return {name: _merge(Path(target), source) for name, source in checked_sources.items()}
 
 
 def _merge(target: Path, source: Path) -> MergeResult:
-    """Merge a valid file into `target`."""
+    """Add the lines of a valid file to `target`, except answers that differ from those in `target`.
+
+    A response that reports a failure never differs from an answer.
+    """
     with recording(target):
-        ours, theirs = raw_lines(target), raw_lines(source)
-        answered, conflicts = read_answers(target), []
-        for key, answer in read_answers(source).items():
-            known = answered.get(key, answer)
-            if not (known.failure or answer.failure or known == answer):
+        target_answers = read_answers(target)
+        conflicts = []
+        for key, source_answer in read_answers(source).items():
+            target_answer = target_answers.get(key)
+            if target_answer is None or target_answer.failure or source_answer.failure:
+                continue
+            if target_answer != source_answer:
                 conflicts.append(key)
-        new = {key: own for key, own in theirs.items() if key not in conflicts}
-        both = joined(ours, new)
-        added = sum(map(len, both.values())) - sum(map(len, ours.values()))
+        target_lines = raw_lines(target)
+        new_lines = {key: raw for key, raw in raw_lines(source).items() if key not in conflicts}
+        merged_lines = merge_lines(target_lines, new_lines)
+        added = sum(map(len, merged_lines.values())) - sum(map(len, target_lines.values()))
         if added:
-            write_lines(target, both)
+            write_lines(target, merged_lines)
         return MergeResult(added, tuple(sorted(conflicts)))
 
 
@@ -178,20 +187,20 @@ def import_archive(
     The archive is first unpacked into a temporary folder.
 
     Args:
-        archive: Packed folder of recordings, such as by `tar --zstd`.
+        archive: Archive of a recordings folder, for example one that `tar --zstd` made.
         folder: Recordings folder.
         most_bytes: Maximum unpacked size in bytes.
 
     Raises:
-        UserError: The archive is invalid, contains no recordings, unpacks to more than `most_bytes`
-            or has an invalid line, or a line in the folder's file of the same name is damaged. In
-            all of these cases, nothing is changed.
+        UserError: The archive is invalid, contains no recordings, is larger than `most_bytes` when
+            unpacked or has an invalid line; or a line in the folder's file of the same name is
+            damaged. In all of these cases, nothing is changed.
     """
     archive, folder = Path(archive), Path(folder)
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as unpacked:
         names = unpack(
             archive,
-            place,
+            unpacked,
             allowed=is_recording,
             most_bytes=most_bytes,
             if_larger="raise the limit with --max-size if you trust its source",
@@ -199,8 +208,8 @@ def import_archive(
         if not names:
             raise UserError("contains no recordings", where=archive, hint=REFUSED)
         for name in names:
-            for fault in _faults(Path(place, name), folder / name):
-                where = fault.where.replace(f"{place}/", f"{archive}: ")
+            for fault in _find_faults(Path(unpacked, name), folder / name):
+                where = fault.where.replace(f"{unpacked}/", f"{archive}: ")
                 raise UserError(fault.what, where=where, hint=REFUSED)
             raw_lines(folder / name)  # raises before anything is changed
-        return {name: _merge(folder / name, Path(place, name)) for name in names}
+        return {name: _merge(folder / name, Path(unpacked, name)) for name in names}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
@@ -16,7 +16,7 @@ from pieline.llm.answers import Answer, check_answering_model, is_foreign
 from pieline.llm.costs import estimate_input_tokens, max_answer_tokens
 from pieline.llm.keys import redact
 from pieline.llm.questions import Question
-from pieline.llm.recordings import Recorder, counted, foreign_file, record
+from pieline.llm.recordings import Recorder, counts_as_answer, foreign_file, record
 from pieline.llm.retries import (
     FailedAnswerError,
     NotConnectedError,
@@ -40,7 +40,7 @@ CONNECTION_ATTEMPTS = 3
 
 
 class UnansweredError(Exception):
-    """All attempts at a question failed.
+    """Error raised if all attempts at a question failed.
 
     Attributes:
         rejected: Whether the provider rejected the question permanently.
@@ -52,7 +52,7 @@ class UnansweredError(Exception):
 
 
 class UselessError(Exception):
-    """All answers of the run so far are of no use (see `FirstAnswers`)."""
+    """Error raised if all answers of the run so far are of no use (see `FirstAnswers`)."""
 
 
 class Sender(Protocol):
@@ -73,8 +73,8 @@ class QuestionRun:
         settings: Settings for querying the model.
         recorder: Recorder that stores the answers.
         questions: Questions, in the order in which they are asked.
-        first: Judge of the run's first answers, to which earlier answers were added.
-        recorded: Recorded responses by key; those to `questions` failed.
+        first_answers: Judge of the run's first answers, which includes earlier answers.
+        recorded: Recorded responses by key; all responses to `questions` are failures.
 
     Attributes:
         budget: Budget of the run.
@@ -88,7 +88,7 @@ class QuestionRun:
         recorder: Recorder,
         questions: Sequence[Question],
         *,
-        first: FirstAnswers | None = None,
+        first_answers: FirstAnswers | None = None,
         recorded: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
     ) -> None:
         limits = settings.limits(spec.provider)
@@ -101,11 +101,13 @@ class QuestionRun:
         self._stop = Stop()
         self.budget = Budget(spec, settings, recorder.path, self._stop)
         self._failed_in_a_row = 0
-        self._most_failures = FAILURES_IN_A_ROW * self._concurrency
+        self._max_failed_in_a_row = FAILURES_IN_A_ROW * self._concurrency
         self._unanswered_errors: list[UnansweredError] = []
         self.answers: dict[str, Answer] = {}
-        self._first = first or FirstAnswers(spec)
-        self._failures = {item.key: [*recorded.get(item.key, ())] for item in questions}
+        self._first_answers = first_answers or FirstAnswers(spec)
+        self._failures = {
+            question.key: list(recorded.get(question.key, ())) for question in questions
+        }
 
     @property
     def failed(self) -> int:
@@ -117,8 +119,8 @@ class QuestionRun:
     ) -> dict[str, Answer]:
         """Ask all questions and return the answers by key.
 
-        If all attempts at a question fail, the other questions are still asked. A failed response
-        counts as an answer once there are as many as `max_attempts`.
+        If all attempts at a question fail, the other questions are still asked. Once a question has
+        `max_attempts` failed responses, a failed response that has output counts as its answer.
 
         Args:
             sender: Client that sends the questions.
@@ -139,19 +141,19 @@ class QuestionRun:
                 await asyncio.wait({workers})
         finally:
             await sender.close()
-        with suppress(asyncio.CancelledError):  # abandoned requests
+        with suppress(asyncio.CancelledError):  # after a second signal abandoned the requests
             workers.result()
         self._raise_failure()
         return self.answers
 
     async def _work(self, sender: Sender, on_progress: Callable[[], object]) -> None:
-        """Ask one question after another until none is left or the run stops."""
+        """Ask one question after another until no question is left or the run stops."""
         for question in self._to_ask:
             if self._stop.requested:
                 return
-            earlier = self._failures[question.key]
-            if len(earlier) >= self._settings.max_attempts:
-                self._unanswered_errors.append(UnansweredError(earlier[-1].failure))
+            earlier_failures = self._failures[question.key]
+            if len(earlier_failures) >= self._settings.max_attempts:
+                self._unanswered_errors.append(UnansweredError(earlier_failures[-1].failure))
                 on_progress()
                 continue
             try:
@@ -161,7 +163,7 @@ class QuestionRun:
             except UnansweredError as error:
                 self._unanswered_errors.append(error)
                 self._failed_in_a_row += 1
-                if self._failed_in_a_row >= self._most_failures:
+                if self._failed_in_a_row >= self._max_failed_in_a_row:
                     self._stop.fail(error)
                 on_progress()
                 continue
@@ -177,12 +179,14 @@ class QuestionRun:
 
         Raises:
             UnansweredError: All attempts failed.
+            CapReachedError: The question could exceed the spending cap.
+            StoppedError: The run was stopped.
             UserError: Other questions would fail for the same reason.
         """
         failures = self._failures[question.key]
-        most = self._settings.max_attempts - len(failures)
+        attempts_left = self._settings.max_attempts - len(failures)
         retrying = AsyncRetrying(
-            stop=lambda state: self._is_last(state, most),
+            stop=lambda state: self._is_last_attempt(state, attempts_left),
             wait=backoff(self._settings.backoff_s, self._settings.max_wait_s),
             retry=retry_if_exception(is_transient),
             sleep=lambda seconds: self._stop.unless_stopped(asyncio.sleep(seconds)),
@@ -193,29 +197,43 @@ class QuestionRun:
         except (StoppedError, CapReachedError, UserError):
             raise
         except Exception as error:
-            if failures and counted(failures, self._settings.max_attempts):
+            if failures and counts_as_answer(failures, self._settings.max_attempts):
                 return failures[-1]
-            if isinstance(error, NotConnectedError) and not self.answers:
-                raise UserError(
-                    str(error),
-                    where=self._spec.label,
-                    hint=error.hint,
-                ) from None
-            if is_fatal(error):
-                through_proxy = "the proxy, " if getattr(error, "__notes__", ()) else ""
-                key = self._spec.api_key_env or "the model"
-                raise UserError(
-                    f"the provider rejected the request: {self._describe(error)}",
-                    where=self._spec.label,
-                    hint=f"check {through_proxy}{key} and the account",
-                ) from None
-            raise UnansweredError(self._describe(error), rejected=was_rejected(error)) from None
+            raise self._final_error(error) from None
 
-    def _is_last(self, state: RetryCallState, most: int) -> bool:
-        """Return whether this was the last of the attempts that are left for the question."""
+    def _final_error(self, error: Exception) -> UserError | UnansweredError:
+        """Return the error to raise after the last attempt at a question failed with `error`.
+
+        A `UserError` ends the run. After an `UnansweredError`, other questions are still asked.
+        """
+        if self._has_never_connected(error):
+            return UserError(str(error), where=self._spec.label, hint=error.hint)
+        if is_fatal(error):
+            # Notes name the proxy through which the request was sent.
+            through_proxy = "the proxy, " if getattr(error, "__notes__", ()) else ""
+            key = self._spec.api_key_env or "the model"
+            return UserError(
+                f"the provider rejected the request: {self._describe(error)}",
+                where=self._spec.label,
+                hint=f"check {through_proxy}{key} and the account",
+            )
+        return UnansweredError(self._describe(error), rejected=was_rejected(error))
+
+    def _is_last_attempt(self, state: RetryCallState, attempts_left: int) -> bool:
+        """Return whether tenacity must end the retries; called after each attempt at a question.
+
+        Args:
+            state: State of the retries, with the number of the attempt that just ended.
+            attempts_left: Number of attempts that were left before the first of these attempts.
+        """
         error = state.outcome.exception() if state.outcome else None
-        never_connected = isinstance(error, NotConnectedError) and not self.answers
-        return state.attempt_number >= (CONNECTION_ATTEMPTS if never_connected else most)
+        if self._has_never_connected(error):
+            return state.attempt_number >= CONNECTION_ATTEMPTS
+        return state.attempt_number >= attempts_left
+
+    def _has_never_connected(self, error: BaseException | None) -> TypeGuard[NotConnectedError]:
+        """Return whether a connection failed before the run's first answer."""
+        return isinstance(error, NotConnectedError) and not self.answers
 
     async def _attempt(self, question: Question, sender: Sender) -> Answer:
         """Send a question once, and record the response.
@@ -227,15 +245,16 @@ class QuestionRun:
         if self._stop.requested:  # a short wait can end together with the run
             raise StoppedError
         failures = self._failures[question.key]
-        most = max_answer_tokens(question, self._spec) or 0
-        await self._stop.unless_stopped(self._rates.wait(estimate_input_tokens(question) + most))
+        max_output_tokens = max_answer_tokens(question, self._spec) or 0
+        tokens = estimate_input_tokens(question) + max_output_tokens
+        await self._stop.unless_stopped(self._rates.wait(tokens))
         reserved = await self.budget.reserve(question, len(failures))
         try:
             async with asyncio.timeout(self._settings.timeout(self._spec)):
                 answer = await sender.send(question)
         except BaseException as error:
-            free = was_rejected(error) or isinstance(error, NotConnectedError)
-            self.budget.settle(reserved, 0.0 if free else None)
+            is_free = was_rejected(error) or isinstance(error, NotConnectedError)
+            self.budget.settle(reserved, 0.0 if is_free else None)
             raise
         # A provider may have echoed the API key.
         answer = Answer.model_validate_json(redact(answer.model_dump_json(), self._spec))
@@ -244,7 +263,8 @@ class QuestionRun:
         await self._record(question, answer, reserved)
         if answer.failure:
             failures.append(answer)
-            failures.sort(key=lambda item: item.has_output)
+            # The last failure may count as the answer, so put failures with output last.
+            failures.sort(key=lambda failure: failure.has_output)
             raise FailedAnswerError(answer.failure)
         return answer
 
@@ -269,17 +289,18 @@ class QuestionRun:
         finally:
             self.budget.settle_answer(reserved, answer)
         check_answering_model([answer], self._spec, self._foreign)
-        self._first.add(question, answer)
-        if self._settings.stop_when_cut and self._first.are_useless:
+        self._first_answers.add(question, answer)
+        if self._settings.stop_when_cut and self._first_answers.are_useless:
             self._stop.fail(UselessError())
 
     def _unanswered(self) -> list[Question]:
         return [question for question in self._questions if question.key not in self.answers]
 
     def _raise_failure(self) -> None:
-        """Raise an error if the run was stopped or questions were not answered."""
+        """Raise an error if the run was stopped or if all attempts at some questions failed."""
         failure = self._stop.failure
-        if self._stop.signal is not None and self._unanswered():
+        unanswered = self._unanswered()
+        if self._stop.signal is not None and unanswered:
             print(
                 f"{self._spec.label}: stopped with {len(self.answers)} of"
                 f" {len(self._questions)} answers recorded; run again to continue",
@@ -289,38 +310,39 @@ class QuestionRun:
                 raise KeyboardInterrupt
             raise SystemExit(128 + self._stop.signal)
         if isinstance(failure, CapReachedError):
-            raise self.budget.explain(failure, self._unanswered(), len(self._questions)) from None
+            raise self.budget.explain(failure, unanswered, len(self._questions)) from None
         if isinstance(failure, UselessError):
-            if not self._unanswered():
+            if not unanswered:
                 return
-            raise self._first.error(self._unanswered())
+            raise self._first_answers.error(unanswered)
         if isinstance(failure, UnansweredError):
-            raise self._too_many_failures(failure) from None
+            raise self._too_many_failures_error(failure) from None
         if failure is not None:
             raise failure
         if self._unanswered_errors:
-            raise self._some_unanswered()
+            raise self._some_unanswered_error()
 
-    def _too_many_failures(self, last: UnansweredError) -> UserError:
+    def _too_many_failures_error(self, last: UnansweredError) -> UserError:
         hint = "check the state of the provider; the recorded answers are kept"
-        if all(error.rejected for error in self._unanswered_errors[-self._most_failures :]):
+        failed_in_a_row = self._unanswered_errors[-self._max_failed_in_a_row :]
+        if all(error.rejected for error in failed_in_a_row):
             hint = (
                 "change how it is asked: see accepts, defaults and system_role in its entry in"
                 " models.yaml"
             )
         return UserError(
-            f"{self._most_failures} consecutive questions failed, the last with: {last};"
+            f"{self._max_failed_in_a_row} consecutive questions failed, the last with: {last};"
             f" {len(self.answers)} of {len(self._questions)} are answered"
             f"{self.budget.possibly_billed}",
             where=self._spec.label,
             hint=hint,
         )
 
-    def _some_unanswered(self) -> UserError:
+    def _some_unanswered_error(self) -> UserError:
         errors = self._unanswered_errors
-        reasons = Counter(map(str, errors)).most_common()
-        reason, times = reasons[0]
-        others = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+        reason_counts = Counter(str(error) for error in errors)
+        reason, times = reason_counts.most_common(1)[0]
+        others = f" and {len(reason_counts) - 1} other reasons" if len(reason_counts) > 1 else ""
         return UserError(
             f"{len(errors)} of {len(self._questions)} questions got no answer"
             f" ({times} × {reason}{others}){self.budget.possibly_billed}",
@@ -331,6 +353,7 @@ class QuestionRun:
         )
 
     def _describe(self, error: Exception) -> str:
+        """Return the type, message and notes of an error on one line, without the API key."""
         # litellm includes full tracebacks in some of its messages.
         message = str(error).partition("Traceback (most recent call last)")[0]
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))

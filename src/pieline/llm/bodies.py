@@ -1,9 +1,9 @@
 """Read the body of a provider's response into the fields of an answer.
 
-The body is read as the provider sent it, because litellm maps every reason for stopping that it
-does not know to `stop`, and rejects bodies with malformed secondary fields. Nothing in a body is an
-error here: failures and content of unknown kinds become fields of the answer, and malformed counts,
-ids and names are ignored.
+The body is read as the provider sent it, because litellm maps every reason for stopping that
+litellm does not know to `stop`, and rejects bodies with malformed secondary fields. No content of a
+body raises an error here: failures and content of unknown kinds become fields of the answer, and
+malformed counts, ids and names are ignored.
 """
 
 import json
@@ -22,40 +22,42 @@ from pieline.llm.answers import FILTERED, ToolCall, finish_reason
 Body = Mapping[str, Any]
 
 _INCOMPLETE = "incomplete"
-"""Status of OpenAI's /responses whose reason is in another field."""
+"""Status of an answer of OpenAI's /responses that is cut off; the field `incomplete_details` states
+the reason."""
 
 _FILTER_CODE = re.compile(
     "contentfilter|contentmoderation|contentpolicyviolation|datainspectionfailed|moderationblocked"
     "|responsibleaipolicyviolation|(?:inputtext|outputtext)?sensitivecontentdetected"
     "|prohibitedcontent|1301"  # Zhipu
 )
-"""Codes of filters in lower case, without other characters than letters and digits."""
-_CODES = frozenset({"code", "type", "status", "reason"})
+"""Codes of filters, reduced to lowercase letters and digits."""
+_CODE_FIELDS = frozenset({"code", "type", "status", "reason"})
+"""Fields of an error that may contain a code of a filter."""
 _FILTER_MESSAGE = re.compile(
     r"content (?:management|filtering|safety|usage) polic|usage polic|content exists risk"
     r"|blocked by content filter|new_sensitive|violates usage guidelines",
     re.IGNORECASE,
 )
 _SAFETY_CHECK = "SAFETY_CHECK_TYPE_"
-"""Part of xAI's message about a filtered question, which has the status of a rejected key."""
+"""Part of xAI's message about a filtered question, whose HTTP status is that of a rejected key."""
 _DEEPEST = 8
+"""Maximum nesting of the fields that are searched for an error of a filter."""
 _SHOWN = 200
+"""Maximum characters of an error, a reason or unread content in an answer."""
 
 
 @dataclass
 class _Output:
-    """What a provider generated.
+    """Generated output in a response body.
 
     Attributes:
-        exists: Whether the body contains an output, even an empty one.
-        texts, thoughts, refusals: Texts of the parts of each kind.
+        texts, thoughts, refusals: Texts of the answer, of its reasoning and of refusals.
         calls: Requested function calls.
-        reasons: Reasons for stopping, in the provider's words.
-        errors: Errors that the body reports.
+        reasons: Reasons for stopping, in the provider's words; null or empty if not stated.
+        errors: Errors that the output reports; null or empty if there is none.
         unread: Content of unknown kinds.
     """
 
-    exists: bool = False
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
@@ -66,7 +68,9 @@ class _Output:
 
 
 def answer_fields(path: str, body: Body) -> dict[str, Any]:
-    """Return the fields of an `Answer`; if there is neither a text nor a reason, `error` is set.
+    """Return the fields of an `Answer` that a response body determines.
+
+    The field `error` is also set if the body has no content and states no reason for stopping.
 
     Args:
         path: Path of the URL, whose end determines the format.
@@ -74,31 +78,36 @@ def answer_fields(path: str, body: Body) -> dict[str, Any]:
     """
     if path.endswith("/embeddings"):
         return _embedding_fields(body)
-    read = next((read for end, read in _FORMATS.items() if path.endswith(end)), _read_chat)
-    output = read(body)
-    counts = token_counts(body)
-    failed, is_filtered = _failures([*_errors(body), *output.errors])
-    named = [FILTERED] if is_filtered else output.reasons
-    stated = [str(name)[:_SHOWN] for name in named if name not in (None, "")]
-    reason = finish_reason(stated)
+    output = _read_output(path, body)
     text = "".join(output.texts) if output.texts else None
-    if reason == "stop" and output.calls:
-        reason = "tool_calls"
-    if not (failed or stated or text or output.refusals or output.calls or output.unread):
-        failed = ["the response has no text and no reason for stopping"]
-    provider_reason = ", ".join(dict.fromkeys(stated))
+
+    errors, is_filtered = _describe_errors([*_errors(body), *output.errors])
+    reasons = [FILTERED] if is_filtered else output.reasons
+    stated_reasons = [str(reason)[:_SHOWN] for reason in reasons if reason not in (None, "")]
+    has_content = bool(text or output.refusals or output.calls or output.unread)
+    if not (has_content or errors or stated_reasons):
+        errors = ["the response has no text and no reason for stopping"]
+
+    our_reason = finish_reason(stated_reasons)
+    if our_reason == "stop" and output.calls:
+        our_reason = "tool_calls"
+    provider_reason = ", ".join(dict.fromkeys(stated_reasons)) or None
+
+    counts = token_counts(body)
     if text and counts.get("output_tokens") == 0:
         counts["output_tokens"] = None  # a missing or wrong count
+
+    thought_separator = "\n\n" if path.endswith("/responses") else ""
     return {
         "text": text,
-        "reasoning": ("\n\n" if read is _read_responses else "").join(output.thoughts) or None,
+        "reasoning": thought_separator.join(output.thoughts) or None,
         "refusal": "".join(output.refusals) or None,
-        "finish_reason": reason,
-        "provider_reason": provider_reason if stated and provider_reason != reason else None,
-        "error": "; ".join(failed) or None,
-        "unread": _shown(output.unread[0]) if output.unread else None,
+        "finish_reason": our_reason,
+        "provider_reason": provider_reason if provider_reason != our_reason else None,
+        "error": "; ".join(errors) or None,
+        "unread": _to_short_json(output.unread[0]) if output.unread else None,
         "tool_calls": tuple(output.calls) or None,
-        "fingerprint": _string(body.get("system_fingerprint")),
+        "fingerprint": _nonempty_string(body.get("system_fingerprint")),
         **counts,
     }
 
@@ -108,22 +117,28 @@ def is_filtered_error(body: Any, *, by_message: bool = True) -> bool:
 
     Args:
         body: Parsed body.
-        by_message: Whether the text of the message counts, too.
+        by_message: Whether the text of the message counts, too, besides codes.
     """
-    for name, value in _fields(body):
+    for name, value in _error_fields(body):
         if name == "flagged_input" and value:  # OpenRouter's moderation
             return True
-        if not isinstance(value, str):
-            continue
-        code = re.sub(r"[\W_]", "", value.lower())
-        if (name in _CODES and _FILTER_CODE.fullmatch(code)) or _SAFETY_CHECK in value:
-            return True
-        if by_message and name in ("", "error", "message") and _FILTER_MESSAGE.search(value):
+        if isinstance(value, str) and _states_filter(name, value, by_message=by_message):
             return True
     return False
 
 
-def _fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+def _states_filter(name: str, text: str, *, by_message: bool) -> bool:
+    """Return whether the text in a field of an error states that a filter rejected the request."""
+    code = re.sub(r"[\W_]", "", text.lower())
+    if name in _CODE_FIELDS and _FILTER_CODE.fullmatch(code):
+        return True
+    if _SAFETY_CHECK in text:
+        return True
+    is_message = name in ("", "error", "message")
+    return by_message and is_message and bool(_FILTER_MESSAGE.search(text))
+
+
+def _error_fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield the names and values of all fields in an error, also in JSON within a text.
 
     Gateways put the error of the provider into a field of their own error.
@@ -131,91 +146,124 @@ def _fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, A
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
-    if isinstance(value, Mapping | list) and depth < _DEEPEST:
-        items = value.items() if isinstance(value, Mapping) else ((name, item) for item in value)
-        for key, item in items:
-            yield from _fields(item, str(key), depth + 1)
+    if depth < _DEEPEST:
+        if isinstance(value, Mapping):
+            for inner_name, inner_value in value.items():
+                yield from _error_fields(inner_value, str(inner_name), depth + 1)
+        elif isinstance(value, list):
+            for element in value:
+                yield from _error_fields(element, name, depth + 1)
     yield name, value
 
 
 def _errors(body: Body) -> list[Any]:
-    """Return the errors of a whole body, some of which may be empty."""
+    """Return the errors at the top of a body; some of them may be null or empty."""
     base = body.get("base_resp")  # MiniMax
-    failed = isinstance(base, Mapping) and bool(base.get("status_code"))
-    return [body.get("error"), body.get("errors"), base if failed else None]
+    reports_failure = isinstance(base, Mapping) and bool(base.get("status_code"))
+    return [body.get("error"), body.get("errors"), base if reports_failure else None]
 
 
-def _failures(errors: Iterable[Any]) -> tuple[list[str], bool]:
-    """Return the errors of a response as texts, and whether one of them is that of a filter.
+def _describe_errors(errors: Iterable[Any]) -> tuple[list[str], bool]:
+    """Return a description of each error, and whether a filter caused an error.
 
-    Some providers send an empty error with every answer.
+    Errors of filters are not described. Empty errors are ignored, because some providers send an
+    empty error with every answer.
     """
-    present = [e for e in errors if (any(e.values()) if isinstance(e, Mapping) else e)]
-    failed = [e for e in present if not is_filtered_error(e)]
-    shown = [f"the response reports an error: {_shown(error)}" for error in failed]
-    return shown, len(failed) < len(present)
+    descriptions = []
+    is_filtered = False
+    for error in errors:
+        is_empty = not (any(error.values()) if isinstance(error, Mapping) else error)
+        if is_empty:
+            continue
+        if is_filtered_error(error):
+            is_filtered = True
+        else:
+            descriptions.append(f"the response reports an error: {_to_short_json(error)}")
+    return descriptions, is_filtered
+
+
+def _read_output(path: str, body: Body) -> _Output:
+    """Read a body in the format that the end of the URL path determines (default: chat)."""
+    for end_of_path, read_format in _FORMATS.items():
+        if path.endswith(end_of_path):
+            return read_format(body)
+    return _read_chat(body)
 
 
 def _read_chat(body: Body) -> _Output:
+    """Read OpenAI's format of chat completions."""
     output = _Output()
-    choice = _first(body.get("choices"))
+    choice = _first_object(body.get("choices"))
     if choice is None:
         return output
-    output.exists = True
     output.reasons = [choice.get("finish_reason"), choice.get("native_finish_reason")]
     output.errors.append(choice.get("error"))
     message = choice.get("message")
-    if not isinstance(message, Mapping):
-        # A filter may leave no message. A part of a stream or a bare text is no chat completion.
-        if message is not None or not choice.keys().isdisjoint(("delta", "text")):
-            output.unread.append(choice)
-        return output
+    if isinstance(message, Mapping):
+        _add_message(message, output)
+    elif message is not None or "delta" in choice or "text" in choice:
+        # A part of a stream or a bare text is no chat completion. A filter may leave no message.
+        output.unread.append(choice)
+    return output
+
+
+def _add_message(message: Body, output: _Output) -> None:
+    """Add the content, reasoning, refusal and function calls of a chat message to an output."""
     _add_content(message.get("content"), output)
     output.errors.append(message.get("error"))
-    thoughts = message.get("reasoning_content")
-    if not isinstance(thoughts, str):
-        thoughts = message.get("reasoning")
-    if thoughts and isinstance(thoughts, str) and not output.thoughts:
-        output.thoughts.append(thoughts)
+
+    reasoning = message.get("reasoning_content")
+    if not isinstance(reasoning, str):
+        reasoning = message.get("reasoning")
+    # Some providers repeat the reasoning that the content contains.
+    if reasoning and isinstance(reasoning, str) and not output.thoughts:
+        output.thoughts.append(reasoning)
+
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
         output.refusals.append(refusal)
     elif refusal and not any(output.texts):
-        output.refusals.append(_shown(refusal))
-    called = message.get("tool_calls")
-    for call in (*(called if isinstance(called, list) else ()), message.get("function_call")):
+        output.refusals.append(_to_short_json(refusal))
+
+    tool_calls = message.get("tool_calls")
+    calls = [*tool_calls] if isinstance(tool_calls, list) else []
+    calls.append(message.get("function_call"))
+    for call in calls:
         if isinstance(call, Mapping):
-            function = call.get("function", call)
-            output.calls.append(_call(function if isinstance(function, Mapping) else call))
-    return output
+            function = call.get("function")
+            output.calls.append(_to_tool_call(function if isinstance(function, Mapping) else call))
 
 
 def _read_messages(body: Body) -> _Output:
-    output = _Output(exists="content" in body, reasons=[body.get("stop_reason")])
+    """Read Anthropic's format of messages."""
+    output = _Output(reasons=[body.get("stop_reason")])
     _add_content(body.get("content"), output)
     return output
 
 
-def _read_generated(body: Body) -> _Output:
+def _read_generated_content(body: Body) -> _Output:
+    """Read Gemini's format of generateContent."""
     output = _Output()
-    candidate = _first(body.get("candidates"))
+    candidate = _first_object(body.get("candidates"))
     if candidate is None:
         feedback = body.get("promptFeedback")
         if isinstance(feedback, Mapping) and feedback.get("blockReason"):
-            output.exists, output.reasons = True, [FILTERED]
+            output.reasons = [FILTERED]
         return output
-    output.exists, output.reasons = True, [candidate.get("finishReason")]
+    output.reasons = [candidate.get("finishReason")]
     content = candidate.get("content")
     _add_content(content.get("parts") if isinstance(content, Mapping) else content, output)
     return output
 
 
 def _read_responses(body: Body) -> _Output:
-    items = body.get("output")
+    """Read OpenAI's format of responses."""
+    output = _Output()
     status, details = body.get("status"), body.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else None
-    output = _Output(exists=isinstance(items, list))
-    output.reasons = [None if status == _INCOMPLETE and reason else status, reason]
+    is_explained = status == _INCOMPLETE and bool(reason)
+    output.reasons = [reason] if is_explained else [status, reason]
+    items = body.get("output")
     for item in items if isinstance(items, list) else ():
         if isinstance(item, Mapping) and item.get("type", "message") == "message":
             _add_content(item.get("content"), output)
@@ -226,19 +274,21 @@ def _read_responses(body: Body) -> _Output:
 
 _FORMATS: dict[str, Callable[[Body], _Output]] = {
     "/messages": _read_messages,
-    ":generateContent": _read_generated,
+    ":generateContent": _read_generated_content,
     "/responses": _read_responses,
 }
+"""Functions that read a format, by the end of the URL path."""
 
 
-def _first(items: Any) -> Body | None:
-    """Return the first object in a list; None if there is none."""
-    first = items[0] if isinstance(items, list) and items else None
-    return first if isinstance(first, Mapping) else None
+def _first_object(items: Any) -> Body | None:
+    """Return the first element of a list; None if it is not an object or `items` is not a list."""
+    if not isinstance(items, list) or not items:
+        return None
+    return items[0] if isinstance(items[0], Mapping) else None
 
 
 def _add_content(content: Any, output: _Output) -> None:
-    """Add the content of a message: a text, a list of parts, or null."""
+    """Add the content of a message (a text, a list of parts, or null) to an output."""
     if isinstance(content, list):
         for part in content:
             _add_part(part, output)
@@ -247,86 +297,94 @@ def _add_content(content: Any, output: _Output) -> None:
 
 
 def _add_part(part: Any, output: _Output) -> None:
+    """Add a part of the content to an output; a part of an unknown kind is added to `unread`."""
     if part is None:
         return
     if isinstance(part, str):
         output.texts.append(part)
         return
     kind = part.get("type") if isinstance(part, Mapping) else None
-    if kind in _THOUGHTS or (kind is None and isinstance(part, Mapping) and part.get("thought")):
-        output.thoughts += _thoughts(part)
+    if not isinstance(part, Mapping) or not isinstance(kind, str | None):
+        output.unread.append(part)
+    # Gemini's parts have no type.
+    elif kind in _THOUGHT_KINDS or (kind is None and part.get("thought")):
+        output.thoughts += _thought_texts(part)
     elif kind == "refusal" and isinstance(part.get("refusal"), str):
         output.refusals.append(part["refusal"])
     elif kind in ("tool_use", "function_call"):
-        output.calls.append(_call(part))
-    elif kind is None and isinstance(part, Mapping) and isinstance(part.get("functionCall"), dict):
-        output.calls.append(_call(part["functionCall"]))
-    elif kind in ("text", "output_text", None) and _is_text(part):
+        output.calls.append(_to_tool_call(part))
+    elif kind is None and isinstance(part.get("functionCall"), dict):
+        output.calls.append(_to_tool_call(part["functionCall"]))
+    elif kind in ("text", "output_text", None) and isinstance(part.get("text"), str):
         # Some providers mark the text of a refusal.
-        (output.refusals if part.get("refusal") is True else output.texts).append(part["text"])
-    elif not (kind is None and isinstance(part, Mapping) and part.keys() == {"thoughtSignature"}):
+        is_refusal = part.get("refusal") is True
+        (output.refusals if is_refusal else output.texts).append(part["text"])
+    elif part.keys() != {"thoughtSignature"}:  # has no content
         output.unread.append(part)
 
 
-def _shown(value: Any) -> str:
+def _to_short_json(value: Any) -> str:
+    """Return the beginning of a value's JSON."""
     return json.dumps(value, ensure_ascii=False, default=str)[:_SHOWN]
 
 
-_THOUGHTS = frozenset(
+_THOUGHT_KINDS = frozenset(
     {"reasoning", "reasoning_content", "reasoning_text", "redacted_thinking", "thinking", "thought"}
 )
+"""Types of parts that contain reasoning."""
 
 
-def _is_text(part: Any) -> bool:
-    return isinstance(part, Mapping) and isinstance(part.get("text"), str)
-
-
-def _thoughts(part: Body) -> Iterator[str]:
-    """Yield the texts in a part with reasoning, which may be nested."""
+def _thought_texts(part: Body) -> Iterator[str]:
+    """Yield the texts in a part with reasoning; lists and objects in the part are searched, too."""
     names = "thinking", "thought", "reasoning", "reasoning_content", "text", "summary", "content"
     for name in names:
-        value = part.get(name)
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, str):
-                yield each
-            elif isinstance(each, Mapping):
-                yield from _thoughts(each)
+        content = part.get(name)
+        for element in content if isinstance(content, list) else [content]:
+            if isinstance(element, str):
+                yield element
+            elif isinstance(element, Mapping):
+                yield from _thought_texts(element)
 
 
-def _call(call: Body) -> ToolCall:
-    arguments = next(
-        (call[name] for name in ("arguments", "input", "args") if call.get(name) is not None), ""
-    )
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return ToolCall(name=_string(call.get("name")), arguments=text)
+def _to_tool_call(call: Body) -> ToolCall:
+    """Convert a function call in any provider's format."""
+    arguments = ""
+    for name in ("arguments", "input", "args"):
+        if call.get(name) is not None:
+            arguments = call[name]
+            break
+    arguments_json = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return ToolCall(name=_nonempty_string(call.get("name")), arguments=arguments_json)
 
 
-def _string(value: Any) -> str | None:
+def _nonempty_string(value: Any) -> str | None:
+    """Return a nonempty string unchanged, and None for any other value."""
     return value if isinstance(value, str) and value else None
 
 
 def identifiers(body: Body) -> dict[str, str | None]:
-    """Return the model's name and the response id in a response body, each None if absent."""
-    return {
-        "returned_model": _string(body.get("modelVersion")) or _string(body.get("model")),
-        "response_id": _string(body.get("id")) or _string(body.get("responseId")),
-    }
+    """Return the `Answer` fields with the model's name and the response id, each None if absent."""
+    model = _nonempty_string(body.get("modelVersion")) or _nonempty_string(body.get("model"))
+    response_id = _nonempty_string(body.get("id")) or _nonempty_string(body.get("responseId"))
+    return {"returned_model": model, "response_id": response_id}
 
 
 def _embedding_fields(body: Body) -> dict[str, Any]:
-    """Return the fields of an embedding; `error` is set if the body has no finite vector.
+    """Return the fields of an `Answer` with an embedding; `error` is set without a finite vector.
 
     The text of the answer is the base64 encoding of the vector as little-endian float32.
     """
-    counts = {"input_tokens": None} | token_counts(body) | {"output_tokens": 0}
-    failed, _ = _failures(_errors(body)[:1])
+    counts = {"input_tokens": None, **token_counts(body)}
+    counts["output_tokens"] = 0
+    errors, _ = _describe_errors([body.get("error")])
+    if errors:
+        return {"error": errors[0], **counts}
     vector = array("f")
     with suppress(LookupError, TypeError, OverflowError):
         vector = array("f", body["data"][0]["embedding"])
-    if not failed and not (vector and all(map(math.isfinite, vector))):
-        failed = ["the response has no vector"]
-    if failed:
-        return {"error": failed[0], **counts}
+    is_finite = all(math.isfinite(component) for component in vector)
+    if not vector or not is_finite:
+        return {"error": "the response has no vector", **counts}
     if sys.byteorder == "big":
         vector.byteswap()
     return {"text": b64encode(vector.tobytes()).decode(), **counts}
@@ -335,48 +393,66 @@ def _embedding_fields(body: Body) -> dict[str, Any]:
 def token_counts(body: Body) -> dict[str, int | None]:
     """Return the token counts in a body by field of `Answer`; empty if there are none.
 
-    A missing count is 0, because Gemini omits zeros. A count that is not a finite number of at
-    least 0 is None (unknown); fractions are rounded up.
+    A missing count of input or output tokens is 0, because Gemini omits zeros. A count that is not
+    a finite number of at least 0 is None (unknown). Fractions are rounded up.
     """
     usage = body.get("usage") or body.get("usageMetadata")
     if not isinstance(usage, Mapping):
         return {}
-    cached = _sum(usage, "cache_read_input_tokens"), _sum(usage, "cache_creation_input_tokens")
+    details = _usage_details(usage)
+    cache_read = _sum(usage, "cache_read_input_tokens")
+    cache_written = _sum(usage, "cache_creation_input_tokens")
     if "prompt_tokens" in usage:
         input_tokens = _sum(usage, "prompt_tokens")
     else:  # Anthropic's input tokens exclude the cache.
-        names = "input_tokens", "promptTokenCount"
-        input_tokens = _total(_sum(usage, *names), *cached)
-    output = _sum(usage, "completion_tokens", "output_tokens", "candidatesTokenCount")
-    thoughts = _sum(usage, "thoughtsTokenCount")
-    inputs = _objects(usage, "prompt_tokens_details", "input_tokens_details")
-    outputs = _objects(usage, "completion_tokens_details", "output_tokens_details")
-    flat = {**inputs, **outputs}
-    reasoned = _count(flat.get("reasoning_tokens")) or 0
-    total = _sum(usage, "totalTokenCount", "total_tokens") or None
-    # Some of Gemini's models include thoughts in the candidates. xAI's completion tokens exclude
-    # reasoning, and the total is the sum of all three.
-    if _total(input_tokens, output, _sum(usage, "toolUsePromptTokenCount")) != total:
-        output = _total(output, thoughts)
-    if (
-        output is not None
-        and reasoned
-        and (reasoned > output or total == _total(input_tokens, output, reasoned))
-    ):
-        output += reasoned
-    if not (input_tokens or output):
+        not_cached = _sum(usage, "input_tokens", "promptTokenCount")
+        input_tokens = _total(not_cached, cache_read, cache_written)
+    output_tokens = _output_tokens(usage, details, input_tokens)
+    if not (input_tokens or output_tokens):
         return {}
-    read = [flat.get("cached_tokens"), usage.get("cachedContentTokenCount"), cached[0]]
-    read.append(usage.get("prompt_cache_hit_tokens"))  # DeepSeek
-    spent = flat.get("reasoning_tokens"), flat.get("thinking_tokens"), thoughts or None
-    counts = {
-        "input_tokens": input_tokens,
-        "output_tokens": output,
-        "cached_tokens": next(filter(None, map(_count, read)), None),
-        "cache_write_tokens": _count(flat.get("cache_write_tokens")) or cached[1] or None,
-        "reasoning_tokens": next((n for n in map(_count, spent) if n is not None), None),
+    counts = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+    optional_counts = {
+        "cached_tokens": _first_count(
+            details.get("cached_tokens"),
+            usage.get("cachedContentTokenCount"),
+            cache_read,
+            usage.get("prompt_cache_hit_tokens"),  # DeepSeek
+            at_least=1,
+        ),
+        "cache_write_tokens": _first_count(
+            details.get("cache_write_tokens"), cache_written, at_least=1
+        ),
+        "reasoning_tokens": _first_count(
+            details.get("reasoning_tokens"),
+            details.get("thinking_tokens"),
+            _sum(usage, "thoughtsTokenCount") or None,
+        ),
     }
-    return {name: n for name, n in counts.items() if n is not None or name.endswith("put_tokens")}
+    reported = {name: count for name, count in optional_counts.items() if count is not None}
+    return {**counts, **reported}
+
+
+def _output_tokens(usage: Body, details: Body, input_tokens: int | None) -> int | None:
+    """Return the number of output tokens, including reasoning; None if it is unknown.
+
+    Some providers report output tokens without reasoning, which the reported total reveals.
+    """
+    output_tokens = _sum(usage, "completion_tokens", "output_tokens", "candidatesTokenCount")
+    total = _sum(usage, "totalTokenCount", "total_tokens") or None
+    # Only some of Gemini's models include thoughts in the candidates.
+    total_without_thoughts = _total(
+        input_tokens, output_tokens, _sum(usage, "toolUsePromptTokenCount")
+    )
+    if total_without_thoughts != total:
+        output_tokens = _total(output_tokens, _sum(usage, "thoughtsTokenCount"))
+    reasoning_tokens = _count(details.get("reasoning_tokens")) or 0
+    if output_tokens is None or not reasoning_tokens:
+        return output_tokens
+    # xAI's completion tokens exclude reasoning, and the total is the sum of all three.
+    is_sum_of_three = total == _total(input_tokens, output_tokens, reasoning_tokens)
+    if is_sum_of_three or reasoning_tokens > output_tokens:
+        return output_tokens + reasoning_tokens
+    return output_tokens
 
 
 def _count(value: Any) -> int | None:
@@ -386,18 +462,35 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
+def _first_count(*values: Any, at_least: int = 0) -> int | None:
+    """Return the first usable token count of `at_least` or more; None if there is none."""
+    for value in values:
+        count = _count(value)
+        if count is not None and count >= at_least:
+            return count
+    return None
+
+
 def _sum(usage: Body, *names: str) -> int | None:
     """Return the sum of the counts with these names; None if one is present but unusable."""
     return _total(*(_count(usage[name]) for name in names if name in usage))
 
 
 def _total(*counts: int | None) -> int | None:
+    """Return the sum of counts; None if one of them is unknown."""
     return None if None in counts else sum(count or 0 for count in counts)
 
 
-def _objects(usage: Body, *names: str) -> dict[str, Any]:
-    """Return the fields of all objects with these names."""
-    found = (usage.get(name) for name in names)
-    return {
-        key: value for each in found if isinstance(each, Mapping) for key, value in each.items()
-    }
+def _usage_details(usage: Body) -> dict[str, Any]:
+    """Return the fields of all objects that detail the counts of input and output tokens."""
+    details: dict[str, Any] = {}
+    for name in (
+        "prompt_tokens_details",
+        "input_tokens_details",
+        "completion_tokens_details",
+        "output_tokens_details",
+    ):
+        fields = usage.get(name)
+        if isinstance(fields, Mapping):
+            details.update(fields)
+    return details

@@ -1,8 +1,8 @@
 """Get answers from the recordings or, if they are not recorded, from the model.
 
 If all attempts at a question fail, the other questions are still asked, and then the run fails. The
-next run asks only the questions that are still unanswered. Once the recordings have as many failed
-responses to a question as `max_attempts`, it is not asked again: the last one counts as an
+next run asks only the questions that are still unanswered. Once the recordings have `max_attempts`
+failed responses to a question, the question is not asked again: the last response counts as an
 unreadable answer if the model generated anything.
 
 Processes that query the same provider take turns, using a lock in the recordings folder, so that
@@ -10,14 +10,14 @@ the limits apply to all processes together. A local model has its own server, wh
 questions at once as its entry has slots.
 
 A response that names another model ends the run. The response is kept in a file next to the
-recordings (`.foreign`), and no run queries the model until that file is removed or the entry lists
-the name (`answers_as`). The spending cap applies to all runs with the same recordings folder (see
-`spending`). If the first answers of a run are all of no use, no more questions are asked (see
-`truncation`, `llm.stop_when_cut`).
+recordings (`.foreign`), and no run queries the model until that file is removed or the model's
+entry lists the other name (`answers_as`). The spending cap applies to all runs with the same
+recordings folder (see `spending`). If the first answers of a run are all of no use, no more
+questions are asked (see `truncation`, `llm.stop_when_cut`).
 
-Each recorded answer names its run, which is the path of the file below the recordings folder. An
-answer of another run is rejected, and so are answers that are the same responses as those to the
-same questions in another file (see `duplicates`).
+Each recorded answer names its run, which is the path of the recordings file below the recordings
+folder. An answer of another run is rejected. Answers are also rejected if another file contains the
+same responses to the same questions (see `duplicates`).
 """
 
 import asyncio
@@ -38,10 +38,10 @@ from pieline.llm.obstacles import obstacles
 from pieline.llm.questions import Question
 from pieline.llm.recordings import (
     Recorder,
-    counted,
+    counts_as_answer,
     foreign_file,
-    joined,
     lock,
+    merge_lines,
     raw_lines,
     read_answers,
     read_responses,
@@ -72,7 +72,7 @@ def ask(
     progress: bool = True,
     *,
     server: Server | None = None,
-    first: FirstAnswers | None = None,
+    first_answers: FirstAnswers | None = None,
 ) -> dict[str, Answer]:
     """Return one model's answers to questions, by key, in the order of the questions.
 
@@ -80,12 +80,13 @@ def ask(
       response with a text or token counts is synced to the disk before it is used, even if it
       reports a failure. An interrupted run loses only the requests in flight.
     - Mode `replay` never asks.
-    - Mode `fresh` asks all questions again. It collects the answers in a file next to the
-      recordings (`.fresh`). Once that file is complete, they replace the recorded answers to these
-      questions, which are kept in another file (`.replaced`). An interrupted fresh run resumes
-      where it stopped.
+    - Mode `fresh` asks all questions again, and collects the new answers in a file next to the
+      recordings (`.fresh`). Once that file is complete, the new answers replace the recorded
+      answers to these questions, which are kept in another file (`.replaced`). An interrupted fresh
+      run resumes where it stopped.
 
-    Identical questions are asked once. See the module for failures, limits and wrong answers.
+    Identical questions are asked once. The docstring of the module describes failures, limits and
+    wrong answers.
 
     Args:
         questions: Questions to this model (`make_question(spec, ...)`).
@@ -94,7 +95,7 @@ def ask(
         recordings_path: Recordings file in `settings.recordings_folder`.
         progress: Whether to print the number of questions, the progress and the cost on stderr.
         server: Server of a local model that several calls share; None to start one if needed.
-        first: Judge of the run's first answers (default: an answer with a text is of use).
+        first_answers: Judge of the run's first answers (default: an answer with a text is of use).
 
     Raises:
         UserError: Answers are missing in mode `replay`; the model cannot be queried (see
@@ -107,22 +108,24 @@ def ask(
         ValueError: A question is to another model.
     """
     path = Path(recordings_path)
-    unique = {question.key: question for question in questions}
-    _check(unique.values(), spec, settings, path)
+    questions_by_key = {question.key: question for question in questions}
+    _validate_arguments(questions_by_key.values(), spec, settings, path)
     target = path.with_name(path.name + FRESH_SUFFIX) if settings.mode == "fresh" else path
     run = run_name(path, settings.recordings_folder)
-    asked = _QuestionSet(unique, spec, settings, target, run)
-    answers = asked.answers(asked.recorded())
-    missing = asked.without(answers)
+    question_set = _QuestionSet(questions_by_key, spec, settings, target, run)
+    answers = question_set.answers(question_set.recorded())
+    missing = question_set.without(answers)
     if missing and settings.mode == "replay":
-        raise _not_recorded(missing, spec, path)
+        raise _missing_answers_error(missing, spec, path)
     if missing:
-        check_duplicates(run, settings.recordings_folder, unique, answers)
-        answers = _ask_missing(asked, first or FirstAnswers(spec), server, progress)
-    check_duplicates(run, settings.recordings_folder, unique, answers)
+        check_duplicates(run, settings.recordings_folder, questions_by_key, answers)
+        answers = _ask_missing(
+            question_set, first_answers or FirstAnswers(spec), server, progress=progress
+        )
+    check_duplicates(run, settings.recordings_folder, questions_by_key, answers)
     if settings.mode == "fresh":
         _move_answers(path, target)
-    return {key: answers[key] for key in unique}
+    return {key: answers[key] for key in questions_by_key}
 
 
 @dataclass(frozen=True)
@@ -147,20 +150,25 @@ class _QuestionSet:
         """Return the recorded responses to the questions by key (see `read_responses`).
 
         Raises:
-            UserError: An answer names another model, server or run (old recordings may name none),
-                or a question has two different answers.
+            UserError: An answer names another model, server or run, or a question has two different
+                answers. (Old recordings may name no model, server or run.)
         """
-        responses = read_responses(self.path, self.questions.keys(), run=self.run)
-        answers = [answer for own in responses.values() for answer in own]
-        stated = (answer for answer in answers if answer.returned_model is not None)
-        check_answering_model(stated, self.spec, self.path)
+        responses_by_key = read_responses(self.path, self.questions.keys(), run=self.run)
+        answers = [answer for responses in responses_by_key.values() for answer in responses]
+        with_model_name = [answer for answer in answers if answer.returned_model is not None]
+        check_answering_model(with_model_name, self.spec, self.path)
         check_address(answers, self.spec, expected_origin(self.spec, self.settings), self.path)
-        return responses
+        return responses_by_key
 
-    def answers(self, responses: Mapping[str, Sequence[Answer]]) -> dict[str, Answer]:
-        """Return the responses that count as answers; a replay uses failures as they are."""
+    def answers(self, responses_by_key: Mapping[str, Sequence[Answer]]) -> dict[str, Answer]:
+        """Return the responses that count as answers (see `counts_as_answer`), by key."""
+        # A replay does not ask again, so a failed response counts without further attempts.
         attempts = 1 if self.settings.mode == "replay" else self.settings.max_attempts
-        return {key: own[-1] for key, own in responses.items() if counted(own, attempts)}
+        return {
+            key: responses[-1]
+            for key, responses in responses_by_key.items()
+            if counts_as_answer(responses, attempts)
+        }
 
     def without(self, answers: Collection[str]) -> list[Question]:
         """Return the questions whose keys are not in `answers`."""
@@ -168,28 +176,32 @@ class _QuestionSet:
 
 
 def _ask_missing(
-    asked: _QuestionSet, first: FirstAnswers, server: Server | None, progress: bool
+    question_set: _QuestionSet,
+    first_answers: FirstAnswers,
+    server: Server | None,
+    *,
+    progress: bool,
 ) -> dict[str, Answer]:
     """Ask the questions that have no recorded answer, and return all answers by key."""
-    spec, settings = asked.spec, asked.settings
+    spec, settings = question_set.spec, question_set.settings
     for obstacle in obstacles(spec, settings):
         raise obstacle
-    key = api_key(spec)
-    report: Callable[[str], None] = _print_line if progress else lambda text: None
+    secret = api_key(spec)
+    report: Callable[[str], None] = _print_line if progress else lambda line: None
     with ExitStack() as stack:
-        recorder = stack.enter_context(_turn(asked, report))
+        recorder = stack.enter_context(_take_turn(question_set, report))
         # Another run may have recorded answers in the meantime.
-        recorded = asked.recorded()
-        answers = asked.answers(recorded)
-        missing = asked.without(answers)
+        recorded = question_set.recorded()
+        answers = question_set.answers(recorded)
+        missing = question_set.without(answers)
         if not missing:
             return answers
-        for name, responses in recorded.items():
+        for key, responses in recorded.items():
             for response in responses:
-                first.add(asked.questions[name], response)
-        if settings.stop_when_cut and first.are_useless:
-            raise first.error(missing)
-        report(_announcement(asked, answers))
+                first_answers.add(question_set.questions[key], response)
+        if settings.stop_when_cut and first_answers.are_useless:
+            raise first_answers.error(missing)
+        report(_announcement(question_set, answers))
         if spec.is_local:
             server = server or stack.enter_context(Server(spec))
             address = server.address(settings.start_timeout_s, report)
@@ -198,15 +210,18 @@ def _ask_missing(
 
         from pieline.llm.asking import QuestionRun
 
-        run = QuestionRun(spec, settings, recorder, missing, first=first, recorded=recorded)
+        run = QuestionRun(
+            spec, settings, recorder, missing, first_answers=first_answers, recorded=recorded
+        )
         bar = stack.enter_context(
             Progress(total=len(missing), desc=spec.label, unit="questions", shown=progress)
         )
         try:
-            asyncio.run(_run(run, asked, key, address, bar))
+            asyncio.run(_send_questions(run, question_set, secret, address, bar))
         except UserError:
-            if server and (end := server.end()):
-                raise end from None
+            server_failure = server.end() if server else None
+            if server_failure:
+                raise server_failure from None
             raise
         finally:
             for note in run.budget.notes():
@@ -217,57 +232,60 @@ def _ask_missing(
 
 
 @contextmanager
-def _turn(asked: _QuestionSet, report: Callable[[str], None]) -> Iterator[Recorder]:
+def _take_turn(question_set: _QuestionSet, report: Callable[[str], None]) -> Iterator[Recorder]:
     """Open the recordings once no other run uses the file or queries the provider of an API."""
-    spec, path = asked.spec, asked.path
+    spec, path = question_set.spec, question_set.path
 
-    def on_taken(what: str) -> Callable[[], None]:
+    def report_waiting_for(what: str) -> Callable[[], None]:
         return lambda: report(f"waiting for another run that is asking {what}")
 
     # Runs that share a recordings file take turns.
-    with lock(path.parent, f"{path.name}.turn", on_taken(spec.label)):
-        _accept_foreign(path, spec)
-        with recording(path, asked.run) as recorder:
+    with lock(path.parent, f"{path.name}.turn", report_waiting_for(spec.label)):
+        _accept_foreign_answers(path, spec)
+        with recording(path, question_set.run) as recorder:
             if spec.is_local:
                 yield recorder
                 return
             # One process at a time queries a provider, so that the limits apply to all processes.
-            name = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
-            folder = asked.settings.recordings_folder
-            with lock(folder, f"provider-{name}", on_taken(spec.provider)):
+            provider = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
+            folder = question_set.settings.recordings_folder
+            with lock(folder, f"provider-{provider}", report_waiting_for(spec.provider)):
                 yield recorder
 
 
-async def _run(
-    run: "QuestionRun", asked: _QuestionSet, key: str, address: str, bar: Progress
+async def _send_questions(
+    run: "QuestionRun", question_set: _QuestionSet, secret: str, address: str, bar: Progress
 ) -> None:
-    """Send the questions of a run to an address, and show the progress."""
+    """Send the questions of a run to an address with an API key, and show the progress."""
     from pieline.llm.transport import Transport
 
+    spec = question_set.spec
+
     def show_progress() -> None:
-        cost = f", ${run.budget.booked_usd:.4f}" if asked.spec.paid else ""
+        cost = f", ${run.budget.booked_usd:.4f}" if spec.paid else ""
         bar.set_postfix_str(f"{run.failed} failed{cost}", refresh=False)
         bar.update()
 
-    timeout_s = asked.settings.timeout(asked.spec)
-    transport = Transport(asked.spec, api_key=key, api_base=address, timeout_s=timeout_s)
+    timeout_s = question_set.settings.timeout(spec)
+    transport = Transport(spec, api_key=secret, api_base=address, timeout_s=timeout_s)
     await run.run(transport, show_progress)
 
 
-def _accept_foreign(target: Path, spec: LLMEntry) -> None:
-    """Add paid answers of another model to the recordings, once the entry lists that model.
+def _accept_foreign_answers(target: Path, spec: LLMEntry) -> None:
+    """Move the paid answers of another model to the recordings if the entry lists that model.
 
     Raises:
-        UserError: The entry does not list it, so nothing more is paid.
+        UserError: The entry does not list that model, so no run may ask further questions.
     """
     foreign = foreign_file(target)
     check_answering_model(read_answers(foreign).values(), spec, foreign)
     _move_answers(target, foreign)
 
 
-def _check(
+def _validate_arguments(
     questions: Iterable[Question], spec: LLMEntry, settings: LLMSettings, path: Path
 ) -> None:
+    """Check the arguments of `ask`, which states the errors."""
     for question in questions:
         if question.model != spec.checkpoint:
             raise ValueError(f"the question is for {question.model}, not for {spec.checkpoint}")
@@ -280,7 +298,7 @@ def _check(
         )
 
 
-def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserError:
+def _missing_answers_error(missing: list[Question], spec: LLMEntry, path: Path) -> UserError:
     names = list(dict.fromkeys(question.name or question.key[:12] for question in missing))
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     are = "is" if len(missing) == 1 else "are"
@@ -294,34 +312,37 @@ def _not_recorded(missing: list[Question], spec: LLMEntry, path: Path) -> UserEr
 def _move_answers(path: Path, fresh: Path) -> None:
     """Move the answers in `fresh` to `path`, where they replace answers to the same questions.
 
-    The replaced answers are kept (see `set_aside`). Safe to repeat after a crash. Does nothing if
-    `fresh` does not exist.
+    The replaced answers are kept (see `set_aside`). This function does nothing if `fresh` does not
+    exist, and is safe to repeat after a crash.
     """
     if not fresh.exists():
         return
     with recording(path), recording(fresh):
-        new = raw_lines(fresh)
-        old = {}
-        for key, own in raw_lines(path).items():
-            if replaced := [raw for raw in own if key in new and raw not in new[key]]:
-                old[key] = replaced
-        set_aside(path, old)
-        write_lines(path, joined(raw_lines(path), new))
+        fresh_lines = raw_lines(fresh)
+        replaced_lines = {}
+        for key, old_lines in raw_lines(path).items():
+            if key not in fresh_lines:
+                continue
+            replaced = [raw for raw in old_lines if raw not in fresh_lines[key]]
+            if replaced:
+                replaced_lines[key] = replaced
+        set_aside(path, replaced_lines)
+        write_lines(path, merge_lines(raw_lines(path), fresh_lines))
         fresh.unlink()
 
 
-def _announcement(asked: _QuestionSet, answers: dict[str, Answer]) -> str:
-    """Return a line that states the number of questions and the maximum cost."""
-    spec = asked.spec
-    expected = estimate(asked.questions.values(), spec, answers)
+def _announcement(question_set: _QuestionSet, answers: dict[str, Answer]) -> str:
+    """Return a line that states the number of questions and their maximum cost."""
+    spec, questions = question_set.spec, question_set.questions.values()
+    expected = estimate(questions, spec, answers)
     cost = ""
     if spec.paid:
         most = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
         cost = f", {most}"
-        left = remaining_usd(asked.settings)
+        left = remaining_usd(question_set.settings)
         if expected.usd and left < expected.usd:
             cost += f" (llm.max_cost_usd leaves ${left:.4f})"
-    dropped = sorted({name for question in asked.questions.values() for name in question.dropped})
+    dropped = sorted({name for question in questions for name in question.dropped})
     not_sent = f"; unsupported parameters, not sent: {', '.join(dropped)}" if dropped else ""
     return (
         f"{spec.label}: {pluralize(expected.questions, 'question')}, {expected.recorded} recorded,"
@@ -332,8 +353,8 @@ def _announcement(asked: _QuestionSet, answers: dict[str, Answer]) -> str:
 def _summary(run: "QuestionRun", spec: LLMEntry) -> str:
     """Return a line that states the number of answers, their tokens and their cost."""
     answers = run.answers.values()
-    origins = dict.fromkeys(answer.address for answer in answers if answer.address)
-    place = f" from {', '.join(origins)}" if origins else ""
+    servers = dict.fromkeys(answer.address for answer in answers if answer.address)
+    place = f" from {', '.join(servers)}" if servers else ""
     cost = f", ${run.budget.booked_usd:.4f}" if spec.paid else ""
     return (
         f"{spec.label}: {pluralize(len(answers), 'answer')}{place},"

@@ -14,13 +14,13 @@ BYTES_PER_TOKEN = 3.6
 """Approximate UTF-8 bytes per token: English prose has 4 to 4.5, German 3 to 3.5."""
 
 TOKENS_PER_MESSAGE = 8
-"""Upper bound, for all providers, on the tokens of role markers and separators per turn."""
+"""Upper bound on the tokens of role markers and separators per turn, for all providers."""
 
 MOST_TOKENS = 200_000
-"""Token count that no model and no prompt of a study reaches; a higher count is an error."""
+"""Token count that no prompt or answer of a study reaches; higher reported counts are errors."""
 
 TOKENS_OF_TEMPLATE = 64
-"""Upper bound on the tokens that a chat template adds, such as a default system prompt."""
+"""Upper bound on the tokens that a chat template adds, for example a default system prompt."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Estimate:
         questions: Number of distinct questions.
         recorded: Number of questions with recorded answers; the token counts exclude these
             questions.
-        input_tokens: Approximate number of input tokens, from `BYTES_PER_TOKEN`.
-        output_tokens: Upper bound on the number of output tokens; None if it is unbounded.
+        input_tokens: Approximate number of input tokens, computed with `BYTES_PER_TOKEN`.
+        output_tokens: Upper bound on the number of output tokens; None if the number is unbounded.
         likely_output_tokens: Expected number of output tokens.
     """
 
@@ -53,17 +53,20 @@ class Estimate:
     def usd(self) -> float | None:
         """Approximate input cost plus maximum output cost, in US dollars.
 
-        None if questions are to be asked and the output is unbounded or the prices are unknown.
+        None if there are questions to ask, and their output is unbounded or the prices are unknown.
         """
-        return self._usd(self.output_tokens, self.spec.paid and self.spec.paid.highest)
+        highest_prices = self.spec.paid.highest if self.spec.paid else None
+        return self._cost(self.output_tokens, highest_prices)
 
     @property
     def likely_usd(self) -> float | None:
-        """Expected cost in US dollars; None if questions are to be asked at unknown prices."""
-        return self._usd(self.likely_output_tokens, self.spec.paid)
+        """Expected cost in US dollars; None if there are questions to ask at unknown prices."""
+        return self._cost(self.likely_output_tokens, self.spec.paid)
 
-    def _usd(self, output_tokens: int | None, prices: Prices | None) -> float | None:
-        if not self.to_ask or not (self.spec.paid or self.spec.cost_is_unknown):
+    def _cost(self, output_tokens: int | None, prices: Prices | None) -> float | None:
+        """Return the cost in US dollars of the input and these output tokens; None if unknown."""
+        is_free = not self.spec.paid and not self.spec.cost_is_unknown
+        if is_free or not self.to_ask:
             return 0.0
         if self.spec.cost_is_unknown or output_tokens is None:
             return None
@@ -71,22 +74,26 @@ class Estimate:
 
     def __add__(self, other: "Estimate") -> "Estimate":
         """Add two estimates of the same model that have no question in common."""
-        bounds = (self.output_tokens, other.output_tokens)
         return Estimate(
             self.spec,
-            self.questions + other.questions,
-            self.recorded + other.recorded,
-            self.input_tokens + other.input_tokens,
-            None if None in bounds else sum(bound or 0 for bound in bounds),
-            self.likely_output_tokens + other.likely_output_tokens,
+            questions=self.questions + other.questions,
+            recorded=self.recorded + other.recorded,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=_sum_of_bounds([self.output_tokens, other.output_tokens]),
+            likely_output_tokens=self.likely_output_tokens + other.likely_output_tokens,
         )
+
+
+def _sum_of_bounds(bounds: Collection[int | None]) -> int | None:
+    """Return the sum of upper bounds; None if one of them is unbounded (None)."""
+    return None if None in bounds else sum(bound or 0 for bound in bounds)
 
 
 def estimate(
     questions: Iterable[Question],
     spec: LLMEntry,
     recorded: Collection[str] = (),
-    likely: int = 0,
+    likely_tokens: int = 0,
 ) -> Estimate:
     """Estimate the cost of the questions that have no recorded answer.
 
@@ -94,48 +101,51 @@ def estimate(
         questions: Questions to the model.
         spec: Entry of the model.
         recorded: Keys of the recorded answers.
-        likely: Expected output tokens per answer, capped at the upper bound of each answer.
+        likely_tokens: Expected output tokens per answer. For an answer with a lower upper bound,
+            the upper bound is used.
     """
-    unique = dict.fromkeys(questions)
+    unique_questions = dict.fromkeys(questions)
     # Computing a key takes longer than everything else, so skip it if nothing is recorded.
-    left = [question for question in unique if not recorded or question.key not in recorded]
-    input_tokens = sum(map(estimate_input_tokens, left))
-    bounds = [max_answer_tokens(question, spec) for question in left]
+    to_ask = [
+        question for question in unique_questions if not recorded or question.key not in recorded
+    ]
+    bounds = [max_answer_tokens(question, spec) for question in to_ask]
     return Estimate(
         spec,
-        questions=len(unique),
-        recorded=len(unique) - len(left),
-        input_tokens=input_tokens,
-        output_tokens=None if None in bounds else sum(bound or 0 for bound in bounds),
-        likely_output_tokens=sum(min(likely, bound or likely) for bound in bounds),
+        questions=len(unique_questions),
+        recorded=len(unique_questions) - len(to_ask),
+        input_tokens=sum(estimate_input_tokens(question) for question in to_ask),
+        output_tokens=_sum_of_bounds(bounds),
+        likely_output_tokens=sum(min(likely_tokens, bound or likely_tokens) for bound in bounds),
     )
 
 
 def estimate_input_tokens(question: Question) -> int:
     """Estimate the number of tokens of a question from its length in UTF-8 bytes."""
-    size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
-    return math.ceil(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * len(question.messages)
+    text_bytes = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
+    return math.ceil(text_bytes / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * len(question.messages)
 
 
 def max_input_tokens(question: Question) -> int:
-    """Return an upper bound on the tokens of a question.
+    """Return an upper bound on the tokens of a question: one token per byte, and its markup.
 
-    No tokenizer produces more tokens than the text has bytes.
+    No tokenizer produces more tokens than a text has bytes.
     """
-    size = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
-    schema = len(str(question.parameters.get("response_format", "")).encode("utf-8"))
-    body = len(json.dumps(question.body).encode("utf-8")) if question.body else 0
-    turns = TOKENS_PER_MESSAGE * len(question.messages)
-    return size + schema + body + turns + TOKENS_OF_TEMPLATE
+    text_bytes = sum(len(turn.content.encode("utf-8")) for turn in question.messages)
+    schema_bytes = len(str(question.parameters.get("response_format", "")).encode("utf-8"))
+    body_bytes = len(json.dumps(question.body).encode("utf-8")) if question.body else 0
+    markup_tokens = TOKENS_PER_MESSAGE * len(question.messages) + TOKENS_OF_TEMPLATE
+    return text_bytes + schema_bytes + body_bytes + markup_tokens
 
 
 def max_answer_tokens(question: Question, spec: LLMEntry) -> int | None:
-    """Return the maximum tokens of an answer: `max_tokens` if sent, else the limit in the entry.
+    """Return the maximum tokens of an answer; None if the length of the answer is unbounded.
 
-    Returns None if the entry has no limit either.
+    The maximum is the parameter `max_tokens` of the question or, if the question does not send
+    this parameter, `max_output_tokens` of the entry.
     """
-    sent = question.parameters.get("max_tokens")
-    return int(sent) if sent is not None else spec.max_output_tokens
+    sent_limit = question.parameters.get("max_tokens")
+    return int(sent_limit) if sent_limit is not None else spec.max_output_tokens
 
 
 def max_attempt_usd(question: Question, spec: LLMEntry) -> float:
@@ -164,7 +174,7 @@ def price(
     cached: int | None = None,
     written: int | None = None,
 ) -> float:
-    """Return the price of these tokens in US dollars; 0 without prices.
+    """Return the price of an answer's input and output tokens in US dollars; 0 without prices.
 
     Args:
         prices: Prices of the model.
@@ -175,20 +185,24 @@ def price(
     """
     if not prices:
         return 0.0
-    usd = 0.0
-    for rate, tokens in ((prices.cached_input, cached), (prices.cache_write, written)):
-        if rate is not None and tokens:  # else they cost the same as other input
-            usd += tokens * rate
-            input_tokens -= tokens
-    usd += max(input_tokens, 0) * prices.input + output_tokens * prices.output
-    return usd / 1e6
+    usd_per_million = 0.0
+    # Without a price of their own, tokens of the cache cost the same as other input.
+    if prices.cached_input is not None and cached:
+        usd_per_million += cached * prices.cached_input
+        input_tokens -= cached
+    if prices.cache_write is not None and written:
+        usd_per_million += written * prices.cache_write
+        input_tokens -= written
+    usd_per_million += max(input_tokens, 0) * prices.input + output_tokens * prices.output
+    return usd_per_million / 1e6
 
 
 def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
     """Return the cost of an answer in US dollars; None without usable token counts.
 
-    Counts are unusable if the provider reported none, or more than `MOST_TOKENS`. Returns 0 for
-    hand-written answers and models without prices.
+    Token counts are unusable if the provider reported no counts, or a count above `MOST_TOKENS` and
+    above the model's `max_output_tokens`. Hand-written answers and answers of models without prices
+    cost 0.
     """
     if answer.origin == "hand-written" or not spec.paid:
         return 0.0

@@ -1,14 +1,15 @@
 """Detect answers that are the same response of a provider under several questions or in two files.
 
-A provider gives each response its own id. Equal ids of answers to equal messages mean that a file
-is a copy, or that a cache between the project and the provider returned one response several times.
-Deviations over seeds or votes over samples would then be computed from a single answer.
+A provider gives each response its own id. If two answers to equal messages have the same id, a file
+is a copy, or a cache between the project and the provider returned one response several times.
+Deviations over seeds, or votes over samples, would then be computed from a single answer.
 """
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
@@ -16,23 +17,35 @@ from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import read_lines
 
 _ID = re.compile(rb'"response_id":"((?:[^"\\\\]|\\\\.)*)"')
+"""Field with the id in a line of a recordings file."""
 UNIQUE_LENGTH = 16
-"""Minimum length of an id that cannot be repeated by chance: some servers number their responses
-randomly from 0 to 999."""
+"""Minimum characters of an id that no two responses share by chance. (Some servers number their
+responses randomly from 0 to 999.)"""
 CHANCE = 0.05
-"""Maximum share of shorter ids that may be repeated by chance."""
+"""Maximum share (fraction) of a run's answers whose shorter ids may be repeated by chance."""
 
-Response = tuple[str, str | None, tuple[Message, ...]]
-"""Id, text and messages of a response."""
+
+class Response(NamedTuple):
+    """What identifies a response.
+
+    Attributes:
+        identity: Provider's identifier for the response.
+        text: Text of the answer; None if the model returned none.
+        messages: Turns of the question.
+    """
+
+    identity: str
+    text: str | None
+    messages: tuple[Message, ...]
 
 
 def check_duplicates(
     run: str, folder: Path, questions: Mapping[str, Question], answers: Mapping[str, Answer]
 ) -> None:
-    """Raise a `UserError` if answers are the same responses as others in this run or another file.
+    """Raise a `UserError` if a response occurs several times in a run or also in another file.
 
-    Compares with all files in the same top folder (the study) of the recordings folder. Answers
-    without an id, such as those of local models, are not compared.
+    The other files are those in the same top folder (the study) of the recordings folder. Answers
+    without an id, for example answers of local models, are not compared.
 
     Args:
         run: Name of the run (`pieline.llm.recordings.run_name`).
@@ -41,55 +54,75 @@ def check_duplicates(
         answers: Answers of the run by key.
     """
     responses = [
-        (answer.response_id, answer.text, questions[key].messages)
+        Response(answer.response_id, answer.text, questions[key].messages)
         for key, answer in answers.items()
         if answer.response_id is not None and not answer.failure
     ]
-    asked: dict[str, set[tuple[Message, ...]]] = {}
-    for identity, _, messages in responses:
-        asked.setdefault(identity, set()).add(messages)
+    messages_by_id: dict[str, set[tuple[Message, ...]]] = {}
+    for response in responses:
+        messages_by_id.setdefault(response.identity, set()).add(response.messages)
     # An id that a server gives to answers to different messages identifies nothing.
-    counts = Counter(response for response in responses if len(asked[response[0]]) == 1)
-    if not counts:
+    comparable = Counter(
+        response for response in responses if len(messages_by_id[response.identity]) == 1
+    )
+    if not comparable:
         return
-    path, own, total = folder / f"{run}.jsonl", counts.keys(), counts.total()
-    repeated = [response for response, count in counts.items() if count > 1]
-    _check(repeated, total, "for other samples of the same questions", path)
-    for other in _files_of_study(run, folder):
-        if other != path:
-            _check(own & set(_responses(other, own, run)), total, f"in {other}", path)
+    path, total = folder / f"{run}.jsonl", comparable.total()
+    repeated = [response for response, count in comparable.items() if count > 1]
+    _check_repeated(repeated, total, "for other samples of the same questions", path)
+    for other_path in _files_of_study(run, folder):
+        if other_path != path:
+            others = _responses_with_ids(other_path, comparable.keys(), run)
+            in_both = {response for response in others if response in comparable}
+            _check_repeated(in_both, total, f"in {other_path}", path)
 
 
 def _files_of_study(run: str, folder: Path) -> list[Path]:
-    study, _, rest = run.partition("/")
-    return sorted((folder / study).rglob("*.jsonl") if rest else folder.glob("*.jsonl"))
+    """Return the recordings files in the top folder that contains a run."""
+    study, is_in_study, _ = run.partition("/")
+    return sorted((folder / study).rglob("*.jsonl") if is_in_study else folder.glob("*.jsonl"))
 
 
-def _responses(path: Path, wanted: Collection[Response], run: str) -> Iterator[Response]:
-    """Yield the responses in a file whose ids are among the wanted ones.
+def _responses_with_ids(path: Path, compared: Collection[Response], run: str) -> Iterator[Response]:
+    """Yield the responses in a file that have the id of a response in `compared`.
 
-    Lines that were recorded for this run are omitted: they are copies, which no other run can use.
+    Lines that were recorded for `run` are omitted: they are copies, which no other run can use.
     """
-    ids = {response[0].encode() for response in wanted}
+    ids = {response.identity.encode() for response in compared}
     with path.open("rb") as stream:
-        if not any((found := _ID.search(raw)) and found[1] in ids for raw in stream):
+        # Most files have none of the ids, and searching a file is faster than parsing its lines.
+        if not any(_id_in_line(raw) in ids for raw in stream):
             return
     for line in read_lines(path):
-        if line.run != run and (found := _ID.search(line.raw)) and found[1] in ids:
+        if line.run != run and _id_in_line(line.raw) in ids:
             answer = line.answer()
             if not answer.failure:
-                yield answer.response_id or "", answer.text, line.question().messages
+                yield Response(answer.response_id or "", answer.text, line.question().messages)
 
 
-def _check(same: Collection[Response], total: int, where: str, path: Path) -> None:
-    """Raise a `UserError` if repeated responses are not repeated by chance."""
-    if not same:
+def _id_in_line(raw: bytes) -> bytes | None:
+    """Return the id of the response in a line of a recordings file; None if it has none."""
+    match = _ID.search(raw)
+    return match[1] if match else None
+
+
+def _check_repeated(repeated: Collection[Response], total: int, where: str, path: Path) -> None:
+    """Raise a `UserError` if repeated responses cannot be repeated by chance.
+
+    Args:
+        repeated: Responses that occur several times.
+        total: Number of all compared answers.
+        where: Description of the other occurrences, for the error message.
+        path: Recordings file of the run.
+    """
+    if not repeated:
         return
-    longest = max((response[0] for response in same), key=len)
-    if len(longest) >= UNIQUE_LENGTH or (len(same) > 1 and len(same) > CHANCE * total):
+    longest_id = max((response.identity for response in repeated), key=len)
+    is_above_chance = len(repeated) > 1 and len(repeated) > CHANCE * total
+    if len(longest_id) >= UNIQUE_LENGTH or is_above_chance:
         raise UserError(
-            f"{len(same)} of {total} answers are the same responses as {where} (such as the one"
-            f" with the id {longest})",
+            f"{len(repeated)} of {total} answers are the same responses as {where} (such as the one"
+            f" with the id {longest_id})",
             where=path,
             hint="if a file is a copy, delete it; if a cache returned a response twice, turn off"
             " the cache, delete these answers and ask again",

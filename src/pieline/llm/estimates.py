@@ -36,15 +36,16 @@ class TaskEstimate(NamedTuple):
     """Estimated cost of one model in one kind of task, over all settings and seeds.
 
     Attributes:
-        kind: Kind of task.
+        kind: Kind of task: the name of its class.
         model: Name in models.yaml.
         entry: Entry of the model.
-        estimate: Calls, tokens and cost, without questions that are unknown.
-        unknown: Input files that are missing or will be recreated; the questions that depend on
-            them are unknown.
-        is_rough: Whether some questions are counted on the papers' data, because their own data is
-            missing.
-        bases: Descriptions of what the expected length of answers is based on.
+        estimate: Calls, tokens and cost, without unknown questions.
+        unknown: Input files that are missing or will be recreated. The questions that depend on
+            these files are unknown.
+        is_rough: Whether some questions are estimated from the size of the papers' data, because
+            the data of the run is missing.
+        bases: What the expected length of answers is based on: the model's own recorded answers,
+            those of other models, or the form of the answer.
     """
 
     kind: str
@@ -57,8 +58,8 @@ class TaskEstimate(NamedTuple):
 
 
 AnswerKind = tuple[str, int, bool]
-"""Key of a group of answers that should be of similar length: kind of task, its expected output
-tokens, and whether the model is billed for thinking."""
+"""Group of answers of similar length: kind of task, expected output tokens of the task, and whether
+the model is billed for thinking."""
 
 
 def estimate_tasks(
@@ -73,127 +74,157 @@ def estimate_tasks(
     Args:
         tasks: Tasks whose questions the run asks.
         settings: Settings for querying models.
-        remade: Files that the run will recreate; questions that depend on them are unknown.
-        on_papers_data: Whether the missing data is the papers', so that its size counts.
+        remade: Files that the run will recreate; questions that depend on these files are unknown.
+        on_papers_data: Whether the run uses the papers' data. If so, the sizes of missing data are
+            known (`Task.paper_size`).
     """
     groups = by_kind_and_model(tasks)
-    entries = {name: members[0].entry() for name, members in groups.items()}
+    entries = {group: group_tasks[0].entry() for group, group_tasks in groups.items()}
     attempts = 1 if settings.mode == "replay" else settings.max_attempts
-    answers = {
+    answers_by_file = {
         task.recordings: read_answers(task.recordings, attempts=attempts)
-        for members in groups.values()
-        for task in members
+        for group_tasks in groups.values()
+        for task in group_tasks
     }
-    lengths = _lengths(groups, entries, answers)
-    recorded = {} if settings.mode == "fresh" else answers
-    result = []
-    for name, members in groups.items():
-        item = _estimate(
-            name,
-            members,
-            entries[name],
-            recorded,
+    lengths = _recorded_lengths(groups, entries, answers_by_file)
+    return [
+        _estimate_group(
+            group_tasks,
+            entries[group],
+            # In mode `fresh`, recorded answers are asked again.
+            {} if settings.mode == "fresh" else answers_by_file,
             lengths,
             remade=remade,
             on_papers_data=on_papers_data,
         )
-        result.append(item)
-    return result
+        for group, group_tasks in groups.items()
+    ]
 
 
-def _estimate(
-    name: tuple[str, str],
+def _estimate_group(
     tasks: Sequence[Task],
     entry: LLMEntry,
-    recorded: Mapping[str, Mapping[str, Answer]],
+    answers_by_file: Mapping[str, Mapping[str, Answer]],
     lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]],
     *,
     remade: Collection[str],
     on_papers_data: bool,
 ) -> TaskEstimate:
-    """Estimate one model's tasks of one kind; `name` is (kind, model)."""
+    """Estimate tasks of the same kind and model.
+
+    Args:
+        tasks: Tasks, at least one.
+        entry: Entry of the model.
+        answers_by_file: Answers that are not asked again, by recordings file and key.
+        lengths: Result of `_recorded_lengths`.
+        remade: See `estimate_tasks`.
+        on_papers_data: See `estimate_tasks`.
+    """
     total = Estimate(entry)
     is_rough = False
-    unknown: set[str] = set()
-    bases: dict[str, None] = {}
+    unknown_files: set[str] = set()
+    bases: dict[str, None] = {}  # in the order of the tasks
     # Equal questions are asked once per recordings file.
-    counted: dict[str, set[Question]] = {}
+    questions_by_file: dict[str, set[Question]] = {}
     for task in tasks:
-        tokens, basis = _likely(task, entry, lengths)
-        if missing := missing_inputs(task, remade):
+        likely_tokens, basis = _likely_tokens(task, entry, lengths)
+        missing_files = missing_inputs(task, remade)
+        if missing_files:
             size = task.paper_size() if on_papers_data else PaperSize()
             if size.questions:
-                total += _of_size(size, entry, tokens)
+                total += _estimate_size(size, entry, likely_tokens)
                 is_rough = True
                 bases[basis] = None
             else:
-                unknown.update(missing)
+                unknown_files.update(missing_files)
             continue
-        before = counted.setdefault(task.recordings, set())
-        questions = [question for question in task.questions(entry) if question not in before]
-        before.update(questions)
-        part = estimate(questions, entry, recorded.get(task.recordings, ()), tokens)
-        total += part
-        if part.to_ask:
+        earlier_questions = questions_by_file.setdefault(task.recordings, set())
+        new_questions = [
+            question for question in task.questions(entry) if question not in earlier_questions
+        ]
+        earlier_questions.update(new_questions)
+        answers = answers_by_file.get(task.recordings, {})
+        task_estimate = estimate(new_questions, entry, answers, likely_tokens)
+        total += task_estimate
+        if task_estimate.to_ask:
             bases[basis] = None
-    return TaskEstimate(*name, entry, total, tuple(sorted(unknown)), is_rough, tuple(bases))
+    return TaskEstimate(
+        kind=type(tasks[0]).__name__,
+        model=tasks[0].model,
+        entry=entry,
+        estimate=total,
+        unknown=tuple(sorted(unknown_files)),
+        is_rough=is_rough,
+        bases=tuple(bases),
+    )
 
 
-def _of_size(size: PaperSize, entry: LLMEntry, likely: int) -> Estimate:
-    """Estimate questions of a given size; `likely` is the expected tokens per answer."""
+def _estimate_size(size: PaperSize, entry: LLMEntry, likely_tokens: int) -> Estimate:
+    """Estimate the cost of a task of this size, with `likely_tokens` expected tokens per answer."""
     questions = size.questions
-    sent = size.max_tokens or (entry.defaults or {}).get("max_tokens")
-    limit = sent or entry.max_output_tokens
+    sent_limit = size.max_tokens or (entry.defaults or {}).get("max_tokens")
+    limit = sent_limit or entry.max_output_tokens
     return Estimate(
         entry,
         questions,
         input_tokens=questions * size.input_tokens,
-        output_tokens=limit and questions * limit,
-        likely_output_tokens=questions * min(likely, limit or likely),
+        output_tokens=questions * limit if limit else None,
+        likely_output_tokens=questions * min(likely_tokens, limit or likely_tokens),
     )
 
 
-def _lengths(
+def _recorded_lengths(
     groups: Mapping[tuple[str, str], Sequence[Task]],
     entries: Mapping[tuple[str, str], LLMEntry],
-    answers: Mapping[str, Mapping[str, Answer]],
+    answers_by_file: Mapping[str, Mapping[str, Answer]],
 ) -> dict[AnswerKind, dict[str, list[int]]]:
-    """Return the output tokens of recorded answers of models, by kind of answer and model."""
+    """Return the output tokens of each recorded answer, by kind of answer and model.
+
+    Hand-written answers and answers with impossible token counts are left out.
+    """
     lengths: dict[AnswerKind, dict[str, list[int]]] = {}
     for (kind, model), tasks in groups.items():
-        thinks = entries[kind, model].bills_thoughts
-        for expected, path in {(task.likely_output_tokens(), task.recordings) for task in tasks}:
-            asked = [answer for answer in answers[path].values() if answer.origin == "asked"]
-            counts = [
-                answer.output_tokens
-                for answer in asked
-                if answer.output_tokens is not None and largest_count(answer) <= MOST_TOKENS
-            ]
-            lengths.setdefault((kind, expected, thinks), {}).setdefault(model, []).extend(counts)
+        bills_thoughts = entries[kind, model].bills_thoughts
+        # Tasks may share a recordings file, whose answers count once.
+        files = {(task.likely_output_tokens(), task.recordings) for task in tasks}
+        for expected_tokens, path in files:
+            by_model = lengths.setdefault((kind, expected_tokens, bills_thoughts), {})
+            lengths_of_model = by_model.setdefault(model, [])
+            for answer in answers_by_file[path].values():
+                if answer.origin != "asked" or largest_count(answer) > MOST_TOKENS:
+                    continue
+                if answer.output_tokens is not None:
+                    lengths_of_model.append(answer.output_tokens)
     return lengths
 
 
-def _likely(
+def _likely_tokens(
     task: Task, entry: LLMEntry, lengths: Mapping[AnswerKind, Mapping[str, Sequence[int]]]
 ) -> tuple[int, str]:
-    """Return the expected output tokens of one answer, and a description of the basis."""
+    """Return the expected output tokens of one answer, and what the expectation is based on.
+
+    The expectation is the mean length of the model's recorded answers, else of all models' recorded
+    answers, if there are at least `ENOUGH_ANSWERS`. Otherwise, the task states the expectation.
+    """
     expected = task.likely_output_tokens()
-    by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
-    everyone = [count for counts in by_model.values() for count in counts]
-    for counts, whose in ((by_model[task.model], "own answers"), (everyone, "others' answers")):
-        if len(counts) >= ENOUGH_ANSWERS:
-            return round(fmean(counts)), whose
+    lengths_by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
+    own_lengths = lengths_by_model[task.model]
+    if len(own_lengths) >= ENOUGH_ANSWERS:
+        return round(fmean(own_lengths)), "own answers"
+    all_lengths = [length for of_model in lengths_by_model.values() for length in of_model]
+    if len(all_lengths) >= ENOUGH_ANSWERS:
+        return round(fmean(all_lengths)), "others' answers"
     if entry.bills_thoughts:
         return expected + THOUGHT_TOKENS, "form and thinking"
     return expected, "form"
 
 
-def record_now(
+def list_ending_models(
     estimates: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
 ) -> list[str]:
     """Return a line for each estimate with missing answers whose model ends soon or has ended.
 
-    The lines are sorted by shutdown date. Models that ended on an unknown date are omitted.
+    The lines are sorted by shutdown date. Models that ended on an unknown date are left out.
 
     Args:
         estimates: Estimates of any models.
@@ -201,35 +232,48 @@ def record_now(
         today: Date to compare with (default: the current date).
     """
     today = today or date.today()
-    lines = []
-    for item in estimates:
-        cost, entry = item.estimate, entries[item.model]
-        if not isinstance(entry.ends, date) or not (cost.to_ask or item.unknown):
+    dated_lines = []
+    for estimated in estimates:
+        entry = entries[estimated.model]
+        has_missing_answers = bool(estimated.estimate.to_ask or estimated.unknown)
+        if not isinstance(entry.ends, date) or not has_missing_answers:
             continue
-        days = (entry.ends - today).days
-        if days > ENDS_SOON_DAYS:
+        days_left = (entry.ends - today).days
+        if days_left > ENDS_SOON_DAYS:
             continue
-        if days > 0:
-            state = f"record now: {item.model} ends on {entry.ends}, in {pluralize(days, 'day')}"
+        model, missing = estimated.model, _describe_missing(estimated, entry)
+        if days_left > 0:
+            state = f"record now: {model} ends on {entry.ends}, in {pluralize(days_left, 'day')}"
         else:
-            state = f"left out: {item.model} ended on {entry.ends}, so only a gateway may serve it"
-        missing = []
-        if cost.to_ask:
-            missing.append(
-                f"{pluralize(cost.to_ask, 'question')} missing, likely"
-                f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"
-            )
-        if item.unknown:
-            is_partly_known = bool(cost.to_ask)
-            missing.append(
-                "more once all data exists" if is_partly_known else "its data does not exist yet"
-            )
-        lines.append((entry.ends, f"{state}; {item.kind}: {', and '.join(missing)}"))
-    return [line for _, line in sorted(lines)]
+            state = f"left out: {model} ended on {entry.ends}, so only a gateway may serve it"
+        dated_lines.append((entry.ends, f"{state}; {estimated.kind}: {missing}"))
+    return [line for _, line in sorted(dated_lines)]
+
+
+def _describe_missing(estimated: TaskEstimate, entry: LLMEntry) -> str:
+    """Return the number and cost of missing answers, and whether further questions are unknown."""
+    cost = estimated.estimate
+    descriptions = []
+    if cost.to_ask:
+        descriptions.append(
+            f"{pluralize(cost.to_ask, 'question')} missing, likely"
+            f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"
+        )
+    if estimated.unknown:
+        is_partly_known = bool(cost.to_ask)
+        descriptions.append(
+            "more once all data exists" if is_partly_known else "its data does not exist yet"
+        )
+    return ", and ".join(descriptions)
 
 
 def format_usd(entry: LLMEntry, usd: float | None) -> str:
-    """Format a cost: as dollars, `free`, `unknown` or `unbounded`."""
+    """Format the cost of a model's answers: as US dollars, `free`, `unknown` or `unbounded`.
+
+    Args:
+        entry: Entry of the model.
+        usd: Cost in US dollars; None if it is unknown or unbounded (see `Estimate`).
+    """
     if usd is not None:
         return f"${usd:.2f}" if entry.paid else "free"
     return "unknown" if entry.cost_is_unknown else "unbounded"
@@ -243,17 +287,17 @@ def missing_inputs(task: Task, remade: Collection[str]) -> list[str]:
 
 def cap_warning(estimates: Iterable[TaskEstimate], settings: LLMSettings) -> str:
     """Return a warning if the spending cap may stop the run early, else an empty string."""
-    paid = [item.estimate for item in estimates if item.entry.paid and item.estimate.to_ask]
     if not settings.max_cost_usd:
         return ""
-    likely = sum(cost.likely_usd or 0.0 for cost in paid)
-    most = sum(cost.usd or 0.0 for cost in paid)
-    left = remaining_usd(settings)
-    if left >= most:
+    paid = [item.estimate for item in estimates if item.entry.paid and item.estimate.to_ask]
+    likely_usd = sum(cost.likely_usd or 0.0 for cost in paid)
+    max_usd = sum(cost.usd or 0.0 for cost in paid)
+    left_usd = remaining_usd(settings)
+    if left_usd >= max_usd:
         return ""
     return (
-        f"llm.max_cost_usd leaves ${left:.2f}, but the questions may cost more (likely"
-        f" ${likely:.2f}, at most ${most:.2f}): a run stops at the cap and keeps all answers"
+        f"llm.max_cost_usd leaves ${left_usd:.2f}, but the questions may cost more (likely"
+        f" ${likely_usd:.2f}, at most ${max_usd:.2f}): a run stops at the cap and keeps all answers"
     )
 
 
@@ -263,43 +307,57 @@ def notices(
     settings: LLMSettings,
     remade: Collection[str] = (),
 ) -> list[str]:
-    """Return the lines of `record_now` and `cap_warning`."""
+    """Return the lines of `list_ending_models` and `cap_warning` for the questions of a run.
+
+    Args:
+        tasks: Tasks whose questions the run asks.
+        entries: Entries of models.yaml by name.
+        settings: Settings for querying models.
+        remade: Files that the run will recreate.
+    """
+
+    def may_need_notice(task: Task) -> bool:
+        entry = entries[task.model]
+        return bool(entry.ends or (settings.max_cost_usd and entry.paid))
+
     # Making questions takes seconds, so skip models that need no notice.
-    shown = [
-        task
-        for task in tasks
-        if entries[task.model].ends or (settings.max_cost_usd and entries[task.model].paid)
-    ]
-    estimates = estimate_tasks(shown, settings, remade)
-    lines = [*record_now(estimates, entries), cap_warning(estimates, settings)]
+    noticed_tasks = [task for task in tasks if may_need_notice(task)]
+    estimates = estimate_tasks(noticed_tasks, settings, remade)
+    lines = [*list_ending_models(estimates, entries), cap_warning(estimates, settings)]
     return [line for line in lines if line]
 
 
 def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
-    """Check that all answers are recorded or can be obtained.
+    """Check that all answers of the tasks are recorded or can be obtained from the models.
 
-    Prints one line on stderr for each model that fails the check, and a warning for each one that
-    has ended and whose runs without recordings will be left out. A task whose inputs are missing
-    or will be recreated (`remade`) is checked only if its recordings file does not exist.
+    Prints one line on stderr for each model that fails the check. If such a model has ended and
+    only lacks whole recordings files, the line is a warning, because the run leaves these files
+    out. A task whose inputs are missing or will be recreated (`remade`) is checked only if its
+    recordings file does not exist.
 
     Raises:
         UserError: Some answers are not recorded, and their models cannot be queried.
     """
-    by_model: dict[str, list[Task]] = {}
+    tasks_by_model: dict[str, list[Task]] = {}
     for task in tasks:
-        by_model.setdefault(task.model, []).append(task)
+        tasks_by_model.setdefault(task.model, []).append(task)
     problems = []
-    for model, members in by_model.items():
-        entry = members[0].entry()
-        # Making questions takes seconds, so do it only for models that lack something.
-        lacking = blocking_reasons(entry, settings)
-        if lacking and (missing := _not_recorded(members, settings, remade)):
-            problem = f"{model} ({missing}): {', '.join(lacking)}"
-            begun = [task for task in members if Path(task.recordings).exists()]
-            if settings.end_reason(entry) and not _not_recorded(begun, settings, remade):
-                print(f"warning: {problem}", file=sys.stderr)
-            else:
-                problems.append(problem)
+    for model, model_tasks in tasks_by_model.items():
+        entry = model_tasks[0].entry()
+        reasons = blocking_reasons(entry, settings)
+        if not reasons:
+            continue
+        # Making questions takes seconds, so count only the answers of models with such reasons.
+        missing = _summarize_missing(model_tasks, settings, remade)
+        if not missing:
+            continue
+        problem = f"{model} ({missing}): {', '.join(reasons)}"
+        begun_tasks = [task for task in model_tasks if Path(task.recordings).exists()]
+        begun_lack_answers = bool(_summarize_missing(begun_tasks, settings, remade))
+        if settings.end_reason(entry) and not begun_lack_answers:
+            print(f"warning: {problem}", file=sys.stderr)
+        else:
+            problems.append(problem)
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:
@@ -315,32 +373,34 @@ def blocking_reasons(entry: LLMEntry, settings: LLMSettings) -> list[str]:
 
     Also checks the digest of local weights if there is no other reason.
     """
-    lacking = [obstacle.what for obstacle in obstacles(entry, settings)]
-    if entry.is_local and not lacking:
+    reasons = [obstacle.what for obstacle in obstacles(entry, settings)]
+    if entry.is_local and not reasons:
         try:
             weights_path(entry)
         except UserError as error:
-            lacking.append(error.what)
-    return lacking
+            reasons.append(error.what)
+    return reasons
 
 
-def _not_recorded(tasks: Sequence[Task], settings: LLMSettings, remade: Collection[str]) -> str:
+def _summarize_missing(
+    tasks: Sequence[Task], settings: LLMSettings, remade: Collection[str]
+) -> str:
     """Return a summary of the missing answers of one model's tasks; empty if there are none."""
-    is_fresh = settings.mode == "fresh"
-    recorded = {
-        task.recordings for task in tasks if Path(task.recordings).exists() and not is_fresh
-    }
-    to_ask = sum(item.estimate.to_ask for item in estimate_tasks(tasks, settings, remade))
-    runs = sum(
-        task.recordings not in recorded and bool(missing_inputs(task, remade)) for task in tasks
-    )
-    if not (to_ask or runs):
+    is_fresh = settings.mode == "fresh"  # then, recorded answers do not count
+    has_recordings = [Path(task.recordings).exists() and not is_fresh for task in tasks]
+    to_ask = sum(estimated.estimate.to_ask for estimated in estimate_tasks(tasks, settings, remade))
+    # The questions of these runs cannot be counted.
+    unrecorded_runs = 0
+    for task, is_recorded in zip(tasks, has_recordings, strict=True):
+        if not is_recorded and missing_inputs(task, remade):
+            unrecorded_runs += 1
+    if not to_ask and not unrecorded_runs:
         return ""
-    if not recorded:
+    if not any(has_recordings):
         return "all are asked again" if is_fresh else "nothing is recorded"
-    parts = []
+    descriptions = []
     if to_ask:
-        parts.append(f"{pluralize(to_ask, 'answer')} not recorded")
-    if runs:
-        parts.append(f"nothing recorded for {pluralize(runs, 'run')}")
-    return ", ".join(parts)
+        descriptions.append(f"{pluralize(to_ask, 'answer')} not recorded")
+    if unrecorded_runs:
+        descriptions.append(f"nothing recorded for {pluralize(unrecorded_runs, 'run')}")
+    return ", ".join(descriptions)

@@ -1,9 +1,9 @@
-"""Run a server that cannot outlive the process that needs it: `guard.py PIPE COMMAND...`.
+"""Run a server that cannot outlive the process that uses it: `guard.py PIPE COMMAND...`.
 
-PIPE is the file descriptor of the read end of a pipe whose only write end is held by the process
-that needs the server. When the write end is closed, however that process ended, or when the server
-exits, the server's process group gets SIGTERM and, after a grace period, SIGKILL. This file imports
-nothing from pieline, so that it starts quickly in any environment.
+PIPE is the file descriptor of the read end of a pipe. Only the process that uses the server holds
+the write end, so the write end closes when that process ends for any reason. When the write end
+closes or the server exits, the server's process group gets SIGTERM and, after a grace period,
+SIGKILL. This file imports nothing from pieline, so that it starts quickly in any environment.
 """
 
 import ctypes
@@ -17,17 +17,20 @@ import time
 GRACE_S = 10.0
 """Seconds between SIGTERM and SIGKILL: some servers never exit while a request is running."""
 
+_NO_SIGNAL = 0
+"""Signal number with which the kernel only checks whether the process group exists."""
 _POLL_S = 0.1
 _PR_SET_PDEATHSIG = 1
+"""Constant of Linux's prctl: set the signal that a process gets when its parent dies."""
 
 
 def main() -> int:
     """Run the server and return its exit status, or 127 if it cannot be started."""
     pipe, command = int(sys.argv[1]), sys.argv[2:]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A cluster signals all processes of a job, but the parent may still be receiving answers.
         # Use a handler instead of SIG_IGN, which the server would inherit.
-        signal.signal(number, lambda *_: None)
+        signal.signal(signal_number, lambda *_: None)
     try:
         server = subprocess.Popen(
             command,
@@ -39,10 +42,13 @@ def main() -> int:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return 127
     try:
-        while server.poll() is None and not select.select([pipe], [], [], _POLL_S)[0]:
-            pass
+        pipe_is_open = True
+        while pipe_is_open and server.poll() is None:
+            # The closed pipe is readable; nothing is ever written to it.
+            readable, _, _ = select.select([pipe], [], [], _POLL_S)
+            pipe_is_open = not readable
     finally:
-        _end(server)
+        _end_group(server)
     return server.returncode
 
 
@@ -52,22 +58,22 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _end(server: "subprocess.Popen[bytes]") -> None:
+def _end_group(server: "subprocess.Popen[bytes]") -> None:
     """Terminate the remaining processes of the server's group, whose id is the server's pid."""
-    end = time.monotonic() + GRACE_S
-    number: int = signal.SIGTERM
-    while _signal_group(server.pid, number) and time.monotonic() < end:
+    deadline = time.monotonic() + GRACE_S
+    has_processes = _signal_group(server.pid, signal.SIGTERM)
+    while has_processes and time.monotonic() < deadline:
         server.poll()  # reap the server, which would otherwise stay in the group as a zombie
-        number = 0
         time.sleep(_POLL_S)
+        has_processes = _signal_group(server.pid, _NO_SIGNAL)
     _signal_group(server.pid, signal.SIGKILL)
     server.wait()
 
 
-def _signal_group(group: int, number: int) -> bool:
-    """Send a signal to a process group and return whether it still has processes."""
+def _signal_group(group: int, signal_number: int) -> bool:
+    """Send a signal to a process group, and return whether the group had processes."""
     try:
-        os.killpg(group, number)
+        os.killpg(group, signal_number)
     except OSError:
         return False
     return True

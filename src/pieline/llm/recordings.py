@@ -11,16 +11,15 @@ Killing a writer at any point does not damage the file: lines are appended and s
 before their answers are used. The answer in an incomplete last line was therefore never used;
 readers skip the line, and the next writer drops it.
 
-A key has any number of failed responses and at most one other response. Two that differ are an
-error, because nobody knows which one counts. When a writer closes the file, it sorts the lines by
-key, so that Git diffs are small and copies can be merged line by line.
+A key has any number of failed responses and at most one answer. Two different answers with the same
+key are an error, because it is unclear which answer counts. When a writer closes the file, it sorts
+the lines by key, so that Git diffs are small and copies can be merged line by line.
 """
 
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -110,17 +109,20 @@ class Line(NamedTuple):
         answer, question = self.answer(), self.question()
         if question.key != self.key:
             raise self.fault("the key is not the digest of the question")
-        if answer.sent and (problem := describe_mismatch(question, answer.sent)):
-            raise self.fault(problem)
+        mismatch = describe_mismatch(question, answer.sent) if answer.sent else None
+        if mismatch:
+            raise self.fault(mismatch)
         return answer
 
     def check_run(self, run: str) -> None:
         """Raise a `UserError` if the answer was recorded for a run other than `run`."""
         if self.run not in ("", run):
             hint = "the file is a copy: restore or delete it, and ask again"
-            if names := renamed_entry(self.run, run):
+            old_and_new_name = renamed_entry(self.run, run)
+            if old_and_new_name:
+                arguments = " ".join(old_and_new_name)
                 hint = (
-                    f"if the entry was renamed, run `pieline recordings rename {' '.join(names)}`;"
+                    f"if the entry was renamed, run `pieline recordings rename {arguments}`;"
                     f" otherwise {hint}"
                 )
             raise UserError(
@@ -140,10 +142,10 @@ class Line(NamedTuple):
 
 
 def run_name(path: str | Path, folder: str | Path) -> str:
-    """Return the name of the run that a recordings file belongs to: its path below the folder.
+    """Return the name of the run that a recordings file belongs to.
 
-    The extension is removed. Symbolic links below the folder are not followed, because a linked
-    file or folder is a copy.
+    The name is the path of the file below the recordings folder, without the extension. Symbolic
+    links below the folder are not followed, because a linked file or folder is a copy.
     """
     below = os.path.relpath(_absolute(path), _absolute(folder))
     if below.startswith(os.pardir):  # the folder is spelled in two ways
@@ -152,27 +154,32 @@ def run_name(path: str | Path, folder: str | Path) -> str:
 
 
 def entry_of(run: str) -> str:
-    """Return the name of the model in a run: the last folder, or the file of `pieline ask`."""
-    folder, _, name = run.rpartition("/")
-    return name if folder == "ask" else folder.rpartition("/")[2]
+    """Return the model's name in models.yaml from the name of a run.
 
-
-def with_entry(run: str, name: str) -> str:
-    """Return the same run of another model."""
+    Runs are named `.../MODEL/LAST`, or `ask/MODEL` if `pieline ask` asked the questions.
+    """
     folder, _, last = run.rpartition("/")
-    return f"ask/{name}" if folder == "ask" else f"{folder.rpartition('/')[0]}/{name}/{last}"
+    return last if folder == "ask" else folder.rpartition("/")[2]
 
 
-def renamed_entry(old: str, new: str) -> tuple[str, str] | None:
-    """Return the names of the models of two runs if the runs differ in nothing else."""
-    names = entry_of(old), entry_of(new)
-    return names if all(names) and old != new and with_entry(old, names[1]) == new else None
+def with_entry(run: str, model: str) -> str:
+    """Return the name of a run with the name of its model replaced (see `entry_of`)."""
+    folder, _, last = run.rpartition("/")
+    return f"ask/{model}" if folder == "ask" else f"{folder.rpartition('/')[0]}/{model}/{last}"
+
+
+def renamed_entry(old_run: str, new_run: str) -> tuple[str, str] | None:
+    """Return the old and the new model if two run names differ only in the model, else None."""
+    old_model, new_model = entry_of(old_run), entry_of(new_run)
+    if old_run == new_run or not old_model or not new_model:
+        return None
+    return (old_model, new_model) if with_entry(old_run, new_model) == new_run else None
 
 
 def belongs_to(path: str | Path, run: str) -> bool:
-    """Return whether a path is the recordings file of a run, in whichever recordings folder.
+    """Return whether a path is the recordings file of a run in any recordings folder.
 
-    True for recordings without the name of a run.
+    Also returns True if `run` is empty, because old recordings do not name their run.
     """
     return not run or _absolute(path).removesuffix(".jsonl").endswith(f"/{run}")
 
@@ -186,7 +193,9 @@ def all_lines(path: str | Path) -> Iterator[Line]:
     """Yield all lines of a file, including damaged ones; none if the file is missing."""
     path = Path(path)
     with suppress(FileNotFoundError), path.open("rb") as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
+        number = 0
+        while raw := stream.readline(_LONGEST_LINE):
+            number += 1
             yield Line(path, number, raw, _parse(raw))
 
 
@@ -204,11 +213,11 @@ def read_lines(path: str | Path) -> Iterator[Line]:
 
 
 def answers_token(output: str | Path, recordings: str | Path) -> str:
-    """Return a job parameter that changes if an answer that the job's outputs used was edited.
+    """Return a job parameter (token) that changes if an answer that the job used was edited.
 
-    The token is empty if the output has no sidecar. As long as every answer that the outputs used
-    is unchanged or deleted, and none was set aside to be asked again, the token is the one in the
-    sidecar.
+    The token is empty if the output has no sidecar. The token is the one in the sidecar as long as
+    each answer that the job used is unchanged or deleted, and no such answer was set aside to be
+    asked again.
 
     Args:
         output: First output of the job.
@@ -216,18 +225,21 @@ def answers_token(output: str | Path, recordings: str | Path) -> str:
     """
     if not Path(sidecar_of(output)).exists():
         return ""
-    known = load_sidecar(output)
-    if not Path(recordings).exists() or known.recordings.get(str(recordings)) == sha256(recordings):
-        return known.token
-    answers = {key: item.digest for key, item in read_answers(recordings, known.answers).items()}
-    aside = Path(f"{recordings}{REPLACED_SUFFIX}")
-    is_set_aside = any(
-        line.key not in answers and known.answers.get(line.key) == line.answer().digest
-        for line in read_lines(aside)
+    sidecar = load_sidecar(output)
+    if not Path(recordings).exists():
+        return sidecar.token
+    if sidecar.recordings.get(str(recordings)) == sha256(recordings):
+        return sidecar.token
+    answers = read_answers(recordings, sidecar.answers)
+    digests = {key: answer.digest for key, answer in answers.items()}
+    is_edited = any(digest != sidecar.answers[key] for key, digest in digests.items())
+    used_answer_is_set_aside = any(
+        line.key not in digests and sidecar.answers.get(line.key) == line.answer().digest
+        for line in read_lines(f"{recordings}{REPLACED_SUFFIX}")
     )
-    if answers.items() <= known.answers.items() and not is_set_aside:
-        return known.token
-    return f"edited answers ({sha256_of(canonical_json(answers).encode())[:16]})"
+    if not is_edited and not used_answer_is_set_aside:
+        return sidecar.token
+    return f"edited answers ({sha256_of(canonical_json(digests).encode())[:16]})"
 
 
 def read_answers(
@@ -237,16 +249,26 @@ def read_answers(
     run: str | None = None,
     attempts: int = 1,
 ) -> dict[str, Answer]:
-    """Return the recorded answer that counts for each key (see `read_responses`, `counted`)."""
-    responses = read_responses(path, wanted, run=run)
-    return {key: own[-1] for key, own in responses.items() if counted(own, attempts)}
+    """Return the recorded responses that count as answers (see `counts_as_answer`), by key.
+
+    The parameters and errors are those of `read_responses` and `counts_as_answer`.
+    """
+    return {
+        key: responses[-1]
+        for key, responses in read_responses(path, wanted, run=run).items()
+        if counts_as_answer(responses, attempts)
+    }
 
 
-def counted(responses: Sequence[Answer], attempts: int) -> bool:
-    """Return whether the last of these responses to a question counts as its answer.
+def counts_as_answer(responses: Sequence[Answer], attempts: int) -> bool:
+    """Return whether the last response to a question counts as the answer to the question.
 
-    A failure counts as an unreadable answer if the model generated something and there are
-    `attempts` responses, because asking again did not help.
+    A failed response counts as an unreadable answer if the model generated something and there are
+    at least `attempts` responses, because asking again did not help.
+
+    Args:
+        responses: Responses to one question, in the order of `read_responses`.
+        attempts: Number of responses after which a question is not asked again.
     """
     last = responses[-1]
     return not last.failure or (last.has_output and len(responses) >= attempts)
@@ -257,42 +279,46 @@ def read_responses(
 ) -> dict[str, list[Answer]]:
     """Return recorded responses by key: failures in the order of the attempts, then the answer.
 
-    Also checks that each key is the digest of its question. Equal responses count once.
+    Also checks that each key is the digest of its question. Equal responses are returned once.
 
     Args:
         path: Recordings file; a missing file has no answers.
         wanted: Keys of the answers to read (default: all).
-        run: Run that uses the answers (`run_name`); None skips the check that they belong to it.
+        run: Run that uses the answers (`run_name`); None accepts the answers of any run.
 
     Raises:
         UserError: A line is not a recording, or a line to read has an invalid answer, a key that is
             not the digest of its question, another run, or a different answer than an earlier line
             with the same key; the message states file and line.
     """
-    responses: dict[str, list[Answer]] = {}
+    responses_by_key: dict[str, list[Answer]] = {}
     for line in read_lines(path):
-        if wanted is None or line.key in wanted:
-            if run is not None:
-                line.check_run(run)
-            own, answer = responses.setdefault(line.key, []), line.answer()
-            if answer in own:
-                continue
-            if not answer.failure and any(not other.failure for other in own):
-                raise line.fault("an earlier line has a different answer with the same key")
-            own.append(answer)
-    for own in responses.values():
-        own.sort(key=_rank)
-    return responses
+        if wanted is not None and line.key not in wanted:
+            continue
+        if run is not None:
+            line.check_run(run)
+        responses = responses_by_key.setdefault(line.key, [])
+        answer = line.answer()
+        if answer in responses:
+            continue
+        has_answer = any(not response.failure for response in responses)
+        if has_answer and not answer.failure:
+            raise line.fault("an earlier line has a different answer with the same key")
+        responses.append(answer)
+    for responses in responses_by_key.values():
+        responses.sort(key=_response_order)
+    return responses_by_key
 
 
-def _rank(answer: Answer) -> tuple[bool, bool, int]:
+def _response_order(answer: Answer) -> tuple[bool, bool, int]:
+    """Return a sort key for the responses to a question: first failures, first without output."""
     return not answer.failure, answer.has_output, answer.attempt or 0
 
 
 def raw_lines(path: str | Path) -> dict[str, list[bytes]]:
-    """Return the bytes of the lines with each key, ordered like `read_responses`.
+    """Return the lines of a file as bytes by key, in the order of `read_responses`.
 
-    Of lines with equal answers, only the first is returned.
+    Of several lines with equal answers, only the first is returned.
 
     Raises:
         UserError: A line except an incomplete last line is not a recording.
@@ -300,36 +326,45 @@ def raw_lines(path: str | Path) -> dict[str, list[bytes]]:
     lines: dict[str, list[bytes]] = {}
     for line in read_lines(path):
         lines.setdefault(line.key, []).append(line.raw.strip() + b"\n")
-    return {key: own if len(own) == 1 else _in_order(own) for key, own in lines.items()}
+    # A single line is not parsed again, which would take long for a large file.
+    return {key: own if len(own) == 1 else _sort_lines(own) for key, own in lines.items()}
 
 
 def check_conflicts(lines: Mapping[str, Sequence[bytes]], where: Path) -> None:
     """Raise a `UserError` if a key has two different answers."""
-    for key, own in lines.items():
-        if len(own) > 1:
-            answers = [Line(where, 0, raw, _parse(raw)).answer() for raw in own]
-            if sum(not answer.failure for answer in answers) > 1:
-                raise UserError(
-                    f"the question {key[:12]} has two different answers",
-                    where=where,
-                    hint="keep one of them",
-                )
+    for key, lines_of_key in lines.items():
+        if len(lines_of_key) == 1:  # not parsed, which would take long for a large file
+            continue
+        responses = [Line(where, 0, raw, _parse(raw)).answer() for raw in lines_of_key]
+        answers = [response for response in responses if not response.failure]
+        if len(answers) > 1:
+            raise UserError(
+                f"the question {key[:12]} has two different answers",
+                where=where,
+                hint="keep one of them",
+            )
 
 
-def _in_order(lines: Iterable[bytes]) -> list[bytes]:
-    unique: dict[str, Line] = {}
-    for raw in lines:
+def _sort_lines(lines_of_key: Iterable[bytes]) -> list[bytes]:
+    """Return the lines of one key in the order of `read_responses`, without repeated answers."""
+    line_by_answer: dict[str, Line] = {}
+    for raw in lines_of_key:
         line = Line(Path(), 0, raw, _parse(raw))
-        unique.setdefault(canonical_json(line.value["answer"]), line)
-    return [line.raw for line in sorted(unique.values(), key=lambda line: _rank(line.answer()))]
+        line_by_answer.setdefault(canonical_json(line.value["answer"]), line)
+    lines = sorted(line_by_answer.values(), key=lambda line: _response_order(line.answer()))
+    return [line.raw for line in lines]
 
 
-def joined(*files: Mapping[str, Sequence[bytes]]) -> dict[str, list[bytes]]:
-    """Return the lines of several files by key, ordered like `raw_lines`."""
-    lines: dict[str, list[bytes]] = {}
-    for key, own in (item for file in files for item in file.items()):
-        lines[key] = _in_order([*lines[key], *own]) if key in lines else [*own]
-    return lines
+def merge_lines(*files: Mapping[str, Sequence[bytes]]) -> dict[str, list[bytes]]:
+    """Return the lines of several files by key, in the order of `read_responses`.
+
+    Each file is given by its lines, as `raw_lines` returns them.
+    """
+    merged: dict[str, list[bytes]] = {}
+    for lines_by_key in files:
+        for key, lines in lines_by_key.items():
+            merged[key] = _sort_lines([*merged[key], *lines]) if key in merged else [*lines]
+    return merged
 
 
 def write_lines(path: Path, lines: Mapping[str, Sequence[bytes]]) -> None:
@@ -345,18 +380,23 @@ def write_lines(path: Path, lines: Mapping[str, Sequence[bytes]]) -> None:
 
 
 def set_aside(path: Path, lines: Mapping[str, Sequence[bytes]]) -> None:
-    """Remove lines from a file and keep them in the file with `REPLACED_SUFFIX` next to it.
+    """Move lines from a file to the file next to it with the suffix `REPLACED_SUFFIX`.
 
-    The caller must be the only writer. Safe to repeat after a crash.
+    The caller must be the only writer. This function is safe to repeat after a crash.
+
+    Args:
+        path: Recordings file.
+        lines: Lines to move, by key.
     """
+    if not lines:
+        return
     aside = path.with_name(path.name + REPLACED_SUFFIX)
-    if lines:
-        write_lines(aside, joined(raw_lines(aside), lines))
-        left = raw_lines(path)
-        kept = {
-            key: [raw for raw in own if raw not in lines.get(key, ())] for key, own in left.items()
-        }
-        write_lines(path, kept)
+    write_lines(aside, merge_lines(raw_lines(aside), lines))
+    kept_lines = {}
+    for key, lines_of_key in raw_lines(path).items():
+        moved_lines = lines.get(key, ())
+        kept_lines[key] = [raw for raw in lines_of_key if raw not in moved_lines]
+    write_lines(path, kept_lines)
 
 
 class Recorder:
@@ -371,9 +411,12 @@ class Recorder:
 
     def append(self, recorded: Iterable[tuple[Question, Answer]]) -> None:
         """Write the answers to these questions, and sync them to the disk."""
-        data = b"".join(to_line(*pair, run=self._run) for pair in recorded)
-        while data:
-            data = data[os.write(self._handle, data) :]
+        unwritten = b"".join(
+            to_line(question, answer, run=self._run) for question, answer in recorded
+        )
+        while unwritten:
+            written_bytes = os.write(self._handle, unwritten)
+            unwritten = unwritten[written_bytes:]
         os.fsync(self._handle)
 
 
@@ -406,25 +449,25 @@ def recording(path: str | Path, run: str = "") -> Iterator[Recorder]:
     """
     path = Path(path)
 
-    def refuse() -> NoReturn:
+    def raise_taken() -> NoReturn:
         raise UserError(
             "another run is writing this file", where=path, hint="wait until it has finished"
         )
 
-    with lock(path.parent, path.name, refuse):
+    with lock(path.parent, path.name, raise_taken):
         for leftover in path.parent.glob(f".{path.name}.*.part"):
             leftover.unlink()  # a run was killed while it replaced the file
-        _put_in_order(path)
+        _sort_file(path)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
             yield Recorder(path, handle, run)
         finally:
             os.close(handle)
-            _put_in_order(path)
+            _sort_file(path)
 
 
 def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractContextManager[object]:
-    """Acquire an interprocess lock, which is also released when the process ends.
+    """Acquire a lock between processes, which is also released when this process ends.
 
     The lock is the file `.locks/<name>.lock` in the folder; Git ignores this file.
 
@@ -437,15 +480,15 @@ def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractConte
     Returns:
         A context manager that releases the lock.
     """
-    # Imported only by writers, because its audit hook slows down each file access of a process.
+    # Imported only here, because filelock's audit hook slows down each file access of a process.
     from filelock import FileLock, Timeout
 
-    # No fallback for file systems without locks: its lock files would survive a killed process.
-    held = FileLock(folder / ".locks" / f"{name}.lock", fallback_to_soft=False)
+    # No soft locks on file systems without locks: a soft lock would survive a killed process.
+    file_lock = FileLock(folder / ".locks" / f"{name}.lock", fallback_to_soft=False)
     with suppress(Timeout):
-        return held.acquire(blocking=False)
+        return file_lock.acquire(blocking=False)
     on_taken()
-    return held.acquire(poll_interval=0.5)  # may poll for hours on a network file system
+    return file_lock.acquire(poll_interval=0.5)  # may poll for hours on a network file system
 
 
 def record(path: str | Path, answered: Iterable[tuple[Question, Answer]], run: str = "") -> None:
@@ -459,14 +502,17 @@ def foreign_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.foreign")
 
 
-def _put_in_order(path: Path) -> None:
-    """Sort a file by key and drop repeated lines and an incomplete last line, if necessary."""
+def _sort_file(path: Path) -> None:
+    """Sort a file by key, and drop repeated lines and an incomplete last line.
+
+    A file that is already in this form, or does not exist, is not written.
+    """
     lines = raw_lines(path)
-    expected = (raw for key in sorted(lines) for raw in lines[key])
+    sorted_lines = (raw for key in sorted(lines) for raw in lines[key])
     if path.exists():
         with path.open("rb") as stream:
-            is_in_order = all(one == other for one, other in zip_longest(expected, stream))
-        if not is_in_order:
+            is_sorted = all(expected == raw for expected, raw in zip_longest(sorted_lines, stream))
+        if not is_sorted:
             write_lines(path, lines)
 
 
@@ -476,6 +522,7 @@ def _parse(raw: bytes) -> dict[str, Any]:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError:
         return {}
-    is_line = isinstance(value, dict) and value.keys() - {"run"} == {"answer", "key", "question"}
-    names = is_line and isinstance(value["key"], str) and isinstance(value.get("run", ""), str)
-    return value if names else {}
+    if not isinstance(value, dict) or value.keys() - {"run"} != {"answer", "key", "question"}:
+        return {}
+    has_valid_names = isinstance(value["key"], str) and isinstance(value.get("run", ""), str)
+    return value if has_valid_names else {}

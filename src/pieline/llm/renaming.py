@@ -16,7 +16,7 @@ from pieline.llm.recordings import (
     check_conflicts,
     entry_of,
     foreign_file,
-    joined,
+    merge_lines,
     raw_lines,
     read_lines,
     read_responses,
@@ -93,7 +93,7 @@ def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[P
         for path in files:
             for line in read_lines(path):
                 _check(line, run, old, entry, settings)
-                lines = joined(lines, {line.key: [_renamed(line, run)]})
+                lines = merge_lines(lines, {line.key: [_renamed(line, run)]})
         check_conflicts(lines, target)
         renamed[target] = lines
     for target, lines in renamed.items():
