@@ -34,22 +34,22 @@ if IS_WORKER:
 
 
 # Before collection, because some test modules load the registry.
-_fields = registry._fields
+_read_fields = registry._read_fields
 
 
 @cache
 def _models() -> dict[str, Any]:
     """Parse the project's models, which takes 0.1 s, only once."""
-    return _fields(ROOT / "models.yaml")
+    return _read_fields(ROOT / "models.yaml")
 
 
-def _fields_without_the_users(path: Path) -> dict[str, Any]:
+def _read_fields_without_the_users(path: Path) -> dict[str, Any]:
     if path.absolute() == ROOT / "models.yaml":
         return dict(_models())
-    return {} if path.absolute() == ROOT / "models.local.yaml" else _fields(path)
+    return {} if path.absolute() == ROOT / "models.local.yaml" else _read_fields(path)
 
 
-registry._fields = _fields_without_the_users
+registry._read_fields = _read_fields_without_the_users
 
 
 OWN_COPY = {"project", "finished", "example", "narrowed"}

@@ -215,13 +215,13 @@ def _score(options: argparse.Namespace) -> None:
 
 def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
     """Yield the names of the models to score; add those without an entry."""
-    from pieline.models.adding import add_model, entry_of, name_of
+    from pieline.models.adding import add_model, default_name, find_entry
     from pieline.models.registry import load_registry
 
     given, models = _given_fields(options), _models_file()
     for place in options.places:
         registry = load_registry(models)
-        if name := entry_of(place, registry):
+        if name := find_entry(place, registry):
             if given or options.name:
                 hint = "edit its entry, or add another one with pieline model add"
                 raise UserError("has an entry, so options do not apply", where=name, hint=hint)
@@ -229,7 +229,7 @@ def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
             continue
         if "/" not in place and not Path(place).exists() and (hint := meant(place, registry)):
             raise UserError(f"no such model or folder{hint}", where=place)
-        name = options.name or name_of(place)
+        name = options.name or default_name(place)
         added = add_model(name, place, given, models, options=_FIELDS)
         print(f"added to {added.path}:\n{added.text}")
         yield name

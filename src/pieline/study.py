@@ -339,7 +339,7 @@ class Study(ABC, Generic[S]):
         The list is empty for models of other kinds.
         """
         entry = self.project.entry(model)
-        return entry.of(self.name) if isinstance(entry, PredictionsEntry) else []
+        return entry.files_for(self.name) if isinstance(entry, PredictionsEntry) else []
 
     def prediction_file(
         self, model: str, setting: str, seed: str, language: str | None = None

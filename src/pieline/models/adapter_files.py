@@ -9,93 +9,114 @@ from pieline.core.files import check_lfs_pointers, read_json, sha256
 from pieline.models.embedder import EmbedderEntry
 
 _CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
-_DESCRIPTIVE = {
+_FIELDS_WITHOUT_EFFECT = {
     "auto_mapping", "inference_mode", "lora_dropout", "peft_version", "runtime_config",
     "task_type", "megatron_core", "qalora_group_size",
 }  # fmt: skip
-"""Fields that change nothing in a supported adapter."""
-_READ = {
+"""Fields that change nothing when a supported adapter is merged."""
+_SUPPORTED_FIELDS = {
     "r", "lora_alpha", "use_rslora", "target_modules", "base_model_name_or_path", "revision",
     "peft_type", "bias", "init_lora_weights",
 }  # fmt: skip
-"""Fields that are read; any other field must be null, false or empty."""
+"""Fields that pieline reads. All fields outside these two sets must be null, false or empty."""
 
 
 def check_adapter(entry: EmbedderEntry) -> dict[str, Any]:
     """Check that an adapter is of a supported kind and was made for its base model.
 
-    Only adapters that add the product of two matrices to the weights of linear layers are
-    supported, and only if their training did not change the base model.
+    An adapter is supported if it only adds the product of two matrices to the weights of linear
+    layers, and if its training did not change the base model.
 
     Args:
         entry: Entry with the adapter's folder and the base model.
 
     Returns:
-        The configuration of the adapter.
+        The content of the adapter's configuration file.
 
     Raises:
-        UserError: A file is missing, or the adapter has another kind or base.
+        UserError: A file is missing or invalid, the adapter is not supported, or it was made for
+            another base model.
     """
-    place = Path(str(entry.adapter))
-    for name in (_CONFIG, WEIGHTS):
-        if not (place / name).is_file():
-            raise UserError(f"the adapter has no {name}", where=place, hint="check the path")
-    check_lfs_pointers(place)
-    config: Any = read_json(place / _CONFIG)
+    folder = Path(str(entry.adapter))
+    for file_name in (_CONFIG, WEIGHTS):
+        if not (folder / file_name).is_file():
+            raise UserError(f"the adapter has no {file_name}", where=folder, hint="check the path")
+    check_lfs_pointers(folder)
+    config: Any = read_json(folder / _CONFIG)
     if not isinstance(config, dict):
-        raise UserError("not a JSON object", where=place / _CONFIG, hint="save it again")
-    supported = {
-        "peft_type": config.get("peft_type") == "LORA",
-        "bias": config.get("bias", "none") == "none",
-        # Other initializations change the weights of the base model.
-        "init_lora_weights": config.get("init_lora_weights", True) in (True, False, "gaussian"),
-        **{name: not config[name] for name in config.keys() - _READ - _DESCRIPTIVE},
-    }
-    for name in sorted(supported):
-        if not supported[name]:
-            raise UserError(
-                f"the adapter has {name}: {config.get(name)}, which is not supported",
-                where=place,
-                hint="merge it with its base model, and use the folder of the merged model",
-            )
-    for name in ("r", "lora_alpha"):
-        if not isinstance(config.get(name), int | float) or config[name] <= 0:
-            raise UserError(
-                f"{name} is missing or not a positive number",
-                where=place / _CONFIG,
-                hint="save it again",
-            )
-    if not isinstance(config.get("target_modules"), str | list) or not config["target_modules"]:
-        raise UserError("no target_modules", where=place / _CONFIG, hint="save it again")
-    _check_base(config, entry, place)
+        raise UserError("not a JSON object", where=folder / _CONFIG, hint="save it again")
+    _check_kind(config, folder)
+    _check_required_fields(config, folder)
+    _check_base(config, entry, folder)
     return config
 
 
-def _check_base(config: Mapping[str, Any], entry: EmbedderEntry, place: Path) -> None:
-    """Check that an adapter's base model is the entry's: its checkpoint, or the same weights."""
+def _check_kind(config: Mapping[str, Any], folder: Path) -> None:
+    """Raise a `UserError` if a field of an adapter's configuration has an unsupported value."""
+    unsupported = [
+        field
+        for field in config.keys() - _SUPPORTED_FIELDS - _FIELDS_WITHOUT_EFFECT
+        if config[field]
+    ]
+    if config.get("peft_type") != "LORA":
+        unsupported.append("peft_type")
+    if config.get("bias", "none") != "none":
+        unsupported.append("bias")
+    # Other initializations change the weights of the base model.
+    if config.get("init_lora_weights", True) not in (True, False, "gaussian"):
+        unsupported.append("init_lora_weights")
+    if unsupported:
+        field = min(unsupported)
+        raise UserError(
+            f"the adapter has {field}: {config.get(field)}, which is not supported",
+            where=folder,
+            hint="merge it with its base model, and use the folder of the merged model",
+        )
+
+
+def _check_required_fields(config: Mapping[str, Any], folder: Path) -> None:
+    """Raise a `UserError` if the rank, the scale or the layers of an adapter are missing."""
+    for field in ("r", "lora_alpha"):
+        if not isinstance(config.get(field), int | float) or config[field] <= 0:
+            raise UserError(
+                f"{field} is missing or not a positive number",
+                where=folder / _CONFIG,
+                hint="save it again",
+            )
+    if not isinstance(config.get("target_modules"), str | list) or not config["target_modules"]:
+        raise UserError("no target_modules", where=folder / _CONFIG, hint="save it again")
+
+
+def _check_base(config: Mapping[str, Any], entry: EmbedderEntry, folder: Path) -> None:
+    """Raise a `UserError` if an adapter's base model is not the model of its entry.
+
+    The base model may have another name if it is a folder with the same weights.
+    """
     base, revision = config.get("base_model_name_or_path"), config.get("revision")
-    if base != entry.checkpoint and not _is_same_folder(base, entry):
+    if base != entry.checkpoint and not _has_weights_of(base, entry):
         raise UserError(
             f"the adapter's base_model_name_or_path is {base!r}, the entry's checkpoint"
             f" {entry.checkpoint!r}",
-            where=place,
+            where=folder,
             hint="use the base model that the adapter was trained from; if the two names mean the"
             " same model, write the same name in both",
         )
     if revision and entry.revision and revision != entry.revision:
         raise UserError(
             f"the adapter's base has revision {revision!r}, the entry {entry.revision!r}",
-            where=place,
+            where=folder,
             hint="pin the revision that the adapter was trained from",
         )
 
 
-def _is_same_folder(base: Any, entry: EmbedderEntry) -> bool:
-    """Return whether a path is the entry's folder, or a folder with the same weights."""
+def _has_weights_of(base: Any, entry: EmbedderEntry) -> bool:
+    """Return whether `base` is a folder with the same safetensors files as the entry's folder."""
     if entry.source != "folder" or not isinstance(base, str) or not Path(base).is_dir():
         return False
-    digests = [
-        {path.name: sha256(path) for path in Path(folder).glob("*.safetensors")}
-        for folder in (base, str(entry.path))
-    ]
-    return bool(digests[0]) and digests[0] == digests[1]
+    digests_of_base = _weights_digests(base)
+    return bool(digests_of_base) and digests_of_base == _weights_digests(str(entry.path))
+
+
+def _weights_digests(folder: str) -> dict[str, str]:
+    """Return the SHA-256 of the safetensors files in a folder, by file name."""
+    return {path.name: sha256(path) for path in Path(folder).glob("*.safetensors")}

@@ -1,7 +1,7 @@
 """Merge LoRA adapters into the weights of a model."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from pieline.core.errors import UserError
 from pieline.models.adapter_files import WEIGHTS, check_adapter
 from pieline.models.embedder import EmbedderEntry
 
-_UNUSED = "pooler"
+_UNUSED_LAYER = "pooler"
 """Layer that no embedder uses, so that training leaves its part of an adapter at zero."""
+_MAX_ZERO_ROWS = 0.1
+"""Maximum share of zero rows in a matrix of an adapter. A few units may die in training."""
 
 
 def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
@@ -23,100 +25,125 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
         where: Name of the model in error messages.
 
     Raises:
-        UserError: The adapter is not supported (see `check_adapter`), has no weights for a layer
-            that it declares or for which it is not declared, or does not fit the model's layers.
+        UserError: The adapter is not supported (see `check_adapter`), does not fit the model's
+            layers, or has weights for other layers than its configuration declares.
     """
     # The imports take seconds.
     import torch
     from safetensors.torch import load_file
 
     config = check_adapter(entry)
-    place = Path(str(entry.adapter))
-    rank, tensors = int(config["r"]), load_file(place / WEIGHTS)
+    folder = Path(str(entry.adapter))
+    rank = int(config["r"])
     scale = config["lora_alpha"] / (sqrt(rank) if config.get("use_rslora") else rank)
-    downs = [name for name in tensors if name.endswith(".lora_A.weight")]
-    modules = dict(model.named_modules())
+    layers = dict(model.named_modules())
+    linear_layers = {name for name, layer in layers.items() if isinstance(layer, torch.nn.Linear)}
     changed, prefix = set(), ""
-    for down in downs:
-        full_name = down.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
+    for full_name, (down, up) in _matrix_pairs(load_file(folder / WEIGHTS), folder, where).items():
         # The names in an adapter of a model with a head start with the name of the base model.
-        name = full_name if full_name in modules else full_name.partition(".")[2]
+        name = full_name if full_name in layers else full_name.partition(".")[2]
         prefix = full_name.removesuffix(name)
-        module = modules.get(name)
-        up = tensors.get(down.replace(".lora_A.", ".lora_B."))
-        if up is None:
-            raise _foreign(full_name, place, where)
-        change = up.float() @ tensors[down].float()
+        change = up.float() @ down.float()
         if (
-            not isinstance(module, torch.nn.Linear)
-            or module.weight.shape != change.shape
-            or len(tensors[down]) != rank
+            name not in linear_layers
+            or layers[name].weight.shape != change.shape
+            or len(down) != rank
         ):
-            raise _foreign(full_name, place, where)
-        if _UNUSED not in name:
-            _require_trained(change, (tensors[down], up), full_name, place)
-        weight = module.weight.data
-        module.weight.data = (weight.float() + scale * change.to(weight.device)).to(weight.dtype)
+            raise _misfit_error(full_name, folder, where)
+        if _UNUSED_LAYER not in name:
+            _require_trained(change, (down, up), full_name, folder)
+        weight = layers[name].weight.data
+        merged = weight.float() + scale * change.to(weight.device)
+        layers[name].weight.data = merged.to(weight.dtype)
         changed.add(name)
-    others = tensors.keys() - downs - {down.replace(".lora_A.", ".lora_B.") for down in downs}
-    if others or not downs:
-        raise _foreign(min(others, default="nothing"), place, where)
-    linear = {name for name, each in modules.items() if isinstance(each, torch.nn.Linear)}
-    declared = _targets(config["target_modules"], linear, prefix)
-    _require_declared(changed, declared, prefix, place)
+    declared = _declared_layers(config["target_modules"], linear_layers, prefix)
+    _require_declared(changed, declared, prefix, folder)
 
 
-def _require_trained(change: Any, matrices: tuple[Any, Any], name: str, place: Path) -> None:
+def _matrix_pairs(
+    tensors: Mapping[str, Any], folder: Path, where: str
+) -> dict[str, tuple[Any, Any]]:
+    """Return the two matrices of each layer that an adapter changes, by the layer's full name.
+
+    The first matrix projects down to the adapter's rank (`lora_A` in peft), the second matrix
+    projects up (`lora_B`). Their product is the change of the layer's weights.
+
+    Raises:
+        UserError: The adapter has no such pairs, or tensors that belong to no pair.
+    """
+    pairs = {}
+    unpaired = set(tensors)
+    for down_name in tensors:
+        if not down_name.endswith(".lora_A.weight"):
+            continue
+        layer = down_name.removeprefix("base_model.model.").removesuffix(".lora_A.weight")
+        up_name = down_name.replace(".lora_A.", ".lora_B.")
+        if up_name not in tensors:
+            raise _misfit_error(layer, folder, where)
+        pairs[layer] = tensors[down_name], tensors[up_name]
+        unpaired -= {down_name, up_name}
+    if unpaired or not pairs:
+        raise _misfit_error(min(unpaired, default="nothing"), folder, where)
+    return pairs
+
+
+def _require_trained(change: Any, matrices: tuple[Any, Any], layer: str, folder: Path) -> None:
     """Raise a `UserError` if a layer's change is zero, or if many rows of its matrices are zero."""
     if not change.any():
         raise UserError(
-            f"its weights for {name} are zero, as before training",
-            where=place,
+            f"its weights for {layer} are zero, as before training",
+            where=folder,
             hint="use the trained adapter",
         )
     for matrix in matrices:
-        zeros = int((~matrix.any(dim=1)).sum())
-        # A dead unit of a network has a row of zeros.
-        if zeros > len(matrix) / 10:
+        zero_rows = int((~matrix.any(dim=1)).sum())
+        if zero_rows > len(matrix) * _MAX_ZERO_ROWS:
             raise UserError(
-                f"{zeros:,} of the {len(matrix):,} rows of its weights for {name} are zero",
-                where=place,
+                f"{zero_rows:,} of the {len(matrix):,} rows of its weights for {layer} are zero",
+                where=folder,
                 hint="copy the adapter again from where it was trained",
             )
 
 
-def _require_declared(changed: set[str], declared: set[str], prefix: str, place: Path) -> None:
+def _require_declared(changed: set[str], declared: set[str], prefix: str, folder: Path) -> None:
     """Raise a `UserError` if layers are changed but not declared, or declared but not changed."""
-    for name in sorted(name for name in declared ^ changed if _UNUSED not in name):
-        has = "has no weights for" if name in declared else "has weights for"
+    for name in sorted(declared ^ changed):
+        if _UNUSED_LAYER in name:
+            continue
+        if name in declared:
+            verb, includes = "has no weights for", "include"
+        else:
+            verb, includes = "has weights for", "do not include"
         raise UserError(
-            f"it {has} {prefix}{name}, which target_modules"
-            f" {'include' if name in declared else 'do not include'}",
-            where=place,
+            f"it {verb} {prefix}{name}, which target_modules {includes}",
+            where=folder,
             hint="copy both files of the adapter again from the machine that trained the adapter",
         )
 
 
-def _targets(declared: str | list[str], names: Collection[str], prefix: str) -> set[str]:
-    """Return the layers that `target_modules` declares, as peft reads it.
+def _declared_layers(
+    target_modules: str | list[str], linear_layers: Collection[str], prefix: str
+) -> set[str]:
+    """Return the linear layers that an adapter's `target_modules` selects by peft's rules.
 
     Args:
-        declared: Pattern of complete names, or list of names or of their ends.
-        names: Names of the model's linear layers.
-        prefix: Start of complete names that `names` lack.
+        target_modules: `all-linear`, a regular expression for full names, or a list of full names
+            or of their last parts.
+        linear_layers: Names of the model's linear layers.
+        prefix: Start of the full names, which the names in `linear_layers` lack.
     """
-    if declared == "all-linear":
-        return set(names)
-    if isinstance(declared, str):
-        return {name for name in names if re.fullmatch(declared, prefix + name)}
-    return {
-        name for name in names if any(f".{prefix}{name}".endswith(f".{end}") for end in declared)
-    }
+    if target_modules == "all-linear":
+        return set(linear_layers)
+    if isinstance(target_modules, str):
+        return {name for name in linear_layers if re.fullmatch(target_modules, prefix + name)}
+    endings = tuple(f".{target}" for target in target_modules)
+    return {name for name in linear_layers if f".{prefix}{name}".endswith(endings)}
 
 
-def _foreign(name: str, place: Path, where: str) -> UserError:
+def _misfit_error(layer: str, folder: Path, where: str) -> UserError:
+    """Return an error for an adapter that changes a layer that the model does not have."""
     return UserError(
-        f"the adapter changes {name}, but {where} has no such linear layer of this size",
-        where=place,
+        f"the adapter changes {layer}, but {where} has no such linear layer of this size",
+        where=folder,
         hint="use the base model that the adapter was trained from",
     )

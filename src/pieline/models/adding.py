@@ -35,14 +35,24 @@ KINDS: Mapping[str, type[CheckpointEntry]] = {
 }
 """Classes of the entries that can be added, by kind."""
 
-_SCHEMA = "# yaml-language-server: $schema=schemas/models.schema.json\n"
-_PROMPTS = {
+_SCHEMA_COMMENT = "# yaml-language-server: $schema=schemas/models.schema.json\n"
+_SETTINGS_FILE = "config_sentence_transformers.json"
+_INSTRUCTION_PATTERNS = {
     "gemma_instruct_query": r"<instruct>.*\n<query>",
     "instruct_query": r"Instruct: .*\nQuery: ",
     "instruct_query_unspaced": r"Instruct: .*\nQuery:",
 }
 """Patterns of prompts that contain an instruction, by instruction format."""
 _SPDX = ("AGPL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "GPL-3.0", "LGPL-3.0", "MIT")
+_TASKS = {
+    "llm": "chat",
+    "encoder": "tagging",
+    "bm25": "retrieval",
+    "embedder": "retrieval",
+    "late_interaction": "retrieval",
+    "reranker": "retrieval",
+}
+"""Task in which models are scored, by their kind. Models of other kinds cannot be scored."""
 
 
 class Checkpoint(NamedTuple):
@@ -50,29 +60,34 @@ class Checkpoint(NamedTuple):
 
     Attributes:
         folder: Folder with the JSON files and README.md.
-        place: Fields of the entry that state where the weights are.
+        location: Fields of the entry that state where the weights are.
         parameters: Number of parameters; None if the weights do not state it.
     """
 
     folder: Path
-    place: dict[str, Any]
+    location: dict[str, Any]
     parameters: int | None
 
 
 class Fact(NamedTuple):
-    """Value of a field of the entry, and its source (empty if the user gave it)."""
+    """Value of a field of the entry.
+
+    Attributes:
+        value: Value of the field.
+        origin: Source of the value, such as a file; empty if the user set the field.
+    """
 
     value: Any
     origin: str = ""
 
 
-class Added(NamedTuple):
-    """An added entry.
+class AddedEntry(NamedTuple):
+    """An entry that was added to models.local.yaml.
 
     Attributes:
-        path: File with the entry.
-        text: Text of the entry.
-        commands: Commands that download the model, if it is on the Hub, and score it.
+        path: Path of models.local.yaml.
+        text: YAML text of the entry.
+        commands: Commands that score the model, and first download a model from the Hub.
     """
 
     path: Path
@@ -81,65 +96,86 @@ class Added(NamedTuple):
 
 
 def add_model(
-    name: str, place: str, given: Mapping[str, Any], models: Path, *, options: Collection[str] = ()
-) -> Added:
-    """Add a checkpoint to the file models.local.yaml next to models.yaml.
+    name: str,
+    place: str,
+    user_fields: Mapping[str, Any],
+    models: Path,
+    *,
+    options: Collection[str] = (),
+) -> AddedEntry:
+    """Add the entry of a checkpoint to the file models.local.yaml next to models.yaml.
 
     Args:
         name: Name of the model.
-        place: Folder of the checkpoint, or its name on the Hub.
-        given: Fields of the entry that replace or complete those from the files.
+        place: Folder of the checkpoint, or name of its repository on the Hub.
+        user_fields: Fields of the entry that the user sets, which take precedence over the files of
+            the checkpoint.
         models: Path of models.yaml.
-        options: Fields that the command sets with an option of their own, for error messages.
+        options: Fields that have a command-line option. Error messages suggest `--set` for all
+            other fields.
 
     Raises:
-        UserError: The checkpoint is unavailable or not supported, its files do not state a required
-            field that is not given either, or the entry is invalid or already exists.
+        UserError: The checkpoint is unavailable or not supported, neither its files nor the user
+            state a required field, or the entry is invalid or already exists.
     """
-    own = local_file(models)
-    checkpoint = find_checkpoint(place, given)
-    facts = describe(checkpoint, given, options)
+    local_models = local_file(models)
+    checkpoint = find_checkpoint(place, user_fields)
+    facts = _collect_facts(checkpoint, user_fields, options)
     fields = {field: fact.value for field, fact in facts.items()}
     entry = load_registry(models, added={name: fields})[name]
-    where = f"{own}: {name}"
+    where = f"{local_models}: {name}"
     if isinstance(entry, EmbedderEntry):
         checkpoint_settings(entry, checkpoint.folder, where)
     elif isinstance(entry, RerankerEntry | LateInteractionEntry):
         check_ranker_files(entry, checkpoint.folder, where)
     text = _entry_text(name, facts)
-    before = read_text(own) if own.exists() else _SCHEMA
+    _append_entry(local_models, text, {name: fields})
+    commands = tuple(shlex.join(command) for command in scoring_commands({name: entry}))
+    return AddedEntry(local_models, text, commands)
+
+
+def _append_entry(path: Path, text: str, entry: Mapping[str, Any]) -> None:
+    """Append the text of an entry to a YAML file, which is created if it does not exist.
+
+    Raises:
+        UserError: The file would not contain the `entry` in addition to its present content.
+    """
+    before = read_text(path) if path.exists() else _SCHEMA_COMMENT
     after = f"{before.rstrip()}\n{text}"
-    expected = (parse_yaml(before, where=own) or {}) | {name: fields}
+    expected = {**(parse_yaml(before, where=path) or {}), **entry}
     try:
-        is_appended = parse_yaml(after, where=own) == expected
+        is_appended = parse_yaml(after, where=path) == expected
     except UserError:
         is_appended = False
     if not is_appended:
         hint = "write its entries as `name:` and indented fields, without braces"
-        raise UserError("cannot append an entry to this file", where=own, hint=hint)
-    write_text(own, after)
-    commands = (shlex.join(command) for command in scoring_commands({name: entry}))
-    return Added(own, text, tuple(commands))
+        raise UserError("cannot append an entry to this file", where=path, hint=hint)
+    write_text(path, after)
 
 
-def name_of(place: str) -> str:
-    """Return the default name of a model: that of its folder or repository, in lower case."""
-    last = Path(place).expanduser().absolute().name
-    return re.sub(r"[^a-z0-9._-]+", "-", last.lower()).strip("-._")
+def default_name(place: str) -> str:
+    """Return a model's default name: the name of its folder or repository, in lower case."""
+    folder_name = Path(place).expanduser().absolute().name
+    return re.sub(r"[^a-z0-9._-]+", "-", folder_name.lower()).strip("-._")
 
 
-def entry_of(place: str, registry: Registry) -> str:
-    """Return the name of the entry with a name, folder or Hub repository; empty without one."""
+def find_entry(place: str, registry: Registry) -> str:
+    """Return the name of the entry for a model; empty if the registry has no such entry.
+
+    Args:
+        place: Name, folder or Hub repository of the model.
+        registry: Entries by name.
+    """
     if place in registry:
         return place
     folder = Path(place).expanduser()
     for name, entry in registry.items():
         if not isinstance(entry, CheckpointEntry):
             continue
-        is_folder = entry.source == "folder" and entry.path and folder.is_dir()
-        if is_folder and Path(str(entry.path)).absolute() == folder.absolute():
-            return name
         if entry.source == "hub" and entry.checkpoint == place:
+            return name
+        has_folder = entry.source == "folder" and entry.path and folder.is_dir()
+        if has_folder and Path(str(entry.path)).absolute() == folder.absolute():
             return name
     return ""
 
@@ -152,33 +188,29 @@ def scoring_commands(
     files: Iterable[str] = (),
     settings: Iterable[str] = (),
 ) -> list[list[str]]:
-    """Return the commands that score models of one kind, and first download their weights.
+    """Return the commands that score models of one task, and first download their weights.
 
     Args:
         entries: Entries by name.
         folder: Folder of the run (default: runs/NAME, for the first model).
         options: Options of snakemake.
-        files: Configuration files that take precedence over that of the kind.
+        files: Configuration files, which take precedence over the configuration file of the task.
         settings: Further settings for `--config`.
 
     Raises:
-        UserError: The models do not have one kind that can be scored.
+        UserError: The models have different tasks, or a model cannot be scored.
     """
-    names, kinds = ", ".join(entries), {_scored_as(entry.kind) for entry in entries.values()}
-    if len(kinds) > 1 or "" in kinds:
-        each = ", ".join(f"{name}: {entry.kind}" for name, entry in entries.items())
+    names = ", ".join(entries)
+    tasks = {_TASKS.get(entry.kind) for entry in entries.values()}
+    if len(tasks) > 1 or None in tasks:
+        kinds = ", ".join(f"{name}: {entry.kind}" for name, entry in entries.items())
         hint = "score embedders, chat models and encoders separately"
-        raise UserError(f"cannot be scored together ({each})", where=names, hint=hint)
+        raise UserError(f"cannot be scored together ({kinds})", where=names, hint=hint)
     configfiles, target = [*files], "all"
-    match kinds.pop():
-        case "encoder":
-            languages: dict[str, None] = {}
-            for entry in entries.values():
-                if isinstance(entry, EncoderEntry):
-                    languages |= dict.fromkeys(entry.languages)
-            neutral = next(iter(entries))
-            jam = f"models: [{names}], languages: [{', '.join(languages)}], neutral: {neutral}"
-            config, target = [f"jam={{{jam}}}"], "paper_tables/jam_drift.tex"
+    match tasks.pop():
+        case "tagging":
+            config = [_tagging_settings(entries)]
+            target = "paper_tables/jam_drift.tex"
         case "chat":
             configfiles.insert(0, "config/score_chat.yaml")
             config = [f"{study}={{models: [{names}]}}" for study in ("jam", "idiots")]
@@ -196,18 +228,24 @@ def scoring_commands(
     return commands
 
 
-def _scored_as(kind: str) -> str:
-    """Return how models of a kind are scored; empty if they are not."""
-    if kind in ("llm", "encoder"):
-        return {"llm": "chat"}.get(kind, kind)
-    return "retrieval" if kind in ("bm25", "embedder", "late_interaction", "reranker") else ""
+def _tagging_settings(entries: Mapping[str, AnyEntry]) -> str:
+    """Return the setting for `--config` that selects encoders and all their languages."""
+    languages: dict[str, None] = {}
+    for entry in entries.values():
+        if isinstance(entry, EncoderEntry):
+            languages |= dict.fromkeys(entry.languages)
+    first_model = next(iter(entries))
+    return (
+        f"jam={{models: [{', '.join(entries)}], languages: [{', '.join(languages)}],"
+        f" neutral: {first_model}}}"
+    )
 
 
-def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:
-    """Return a checkpoint in a folder or on the Hub, from which only small files are downloaded.
+def find_checkpoint(place: str, user_fields: Mapping[str, Any]) -> Checkpoint:
+    """Return a checkpoint in a folder or on the Hub, without downloading its weights.
 
     Raises:
-        UserError: There is no such checkpoint, it is incomplete, or the Hub does not respond.
+        UserError: The checkpoint does not exist or is incomplete, or the Hub does not respond.
     """
     folder = Path(place).expanduser()
     if folder.is_dir():
@@ -215,9 +253,8 @@ def find_checkpoint(place: str, given: Mapping[str, Any]) -> Checkpoint:
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", place):
         hint = "pass a folder, or the name of a repository on the hub"
         raise UserError("no such folder", where=place, hint=hint)
-    return _hub_checkpoint(
-        HubCheckpoint(place, given.get("revision"), pickled=bool(given.get("pickled")))
-    )
+    is_pickled = bool(user_fields.get("pickled"))
+    return _hub_checkpoint(HubCheckpoint(place, user_fields.get("revision"), pickled=is_pickled))
 
 
 def _local_checkpoint(folder: Path) -> Checkpoint:
@@ -235,152 +272,204 @@ def _local_checkpoint(folder: Path) -> Checkpoint:
 
 
 def _hub_checkpoint(weights: HubCheckpoint) -> Checkpoint:
-    name = weights.repository
+    repository = weights.repository
     try:
         listing = weights.cached() or weights.request_listing()
     except UnreachableError as error:
         hint = "there is no such folder either; run this on a machine with network access"
         raise UserError(error.what, where=error.where, hint=hint) from None
     for pattern in ("README.md", "*.json"):
-        folder = HubCheckpoint(name, listing.commit, only=pattern).snapshot()
+        # The files of both patterns are in the same folder.
+        folder = HubCheckpoint(repository, listing.commit, only=pattern).snapshot()
     try:
-        found = HfApi().get_safetensors_metadata(name, revision=listing.commit).parameter_count
+        metadata = HfApi().get_safetensors_metadata(repository, revision=listing.commit)
+        parameters = sum(metadata.parameter_count.values())
     except (NotASafetensorsRepoError, SafetensorsParsingError):
-        found = {}
+        parameters = 0
     return Checkpoint(
         folder,
-        {"checkpoint": name, "source": "hub", "revision": listing.commit},
-        sum(found.values()) or None,
+        {"checkpoint": repository, "source": "hub", "revision": listing.commit},
+        parameters or None,
     )
 
 
-def describe(
-    checkpoint: Checkpoint, given: Mapping[str, Any], options: Collection[str]
+def _collect_facts(
+    checkpoint: Checkpoint, user_fields: Mapping[str, Any], options: Collection[str]
 ) -> dict[str, Fact]:
-    """Return the fields of a checkpoint's entry (see `add_model`).
+    """Return the fields of a checkpoint's entry (see `add_model`), from its files and the user.
 
     Raises:
         UserError: A required field is missing; the message lists the options to add.
     """
-    folder = checkpoint.folder
-    if not given.get("trust_remote_code"):
-        _check_first_module(folder, checkpoint.place["checkpoint"])
-    has_modules = (folder / "modules.json").is_file()
-    kind = Fact("embedder", "modules.json") if has_modules else None
-    kind = Fact(given["kind"]) if "kind" in given else kind
-    if kind and kind.value not in KINDS:
-        hint = f"use one of {', '.join(KINDS)}"
-        raise UserError(f"kind {kind.value!r} cannot be added", where="--kind", hint=hint)
+    folder, checkpoint_name = checkpoint.folder, checkpoint.location["checkpoint"]
+    if not user_fields.get("trust_remote_code"):
+        _check_first_module(folder, checkpoint_name)
+    kind = _find_kind(folder, user_fields)
     facts: dict[str, Fact | None] = {
         "kind": kind,
-        "label": Fact(checkpoint.place["checkpoint"].rpartition("/")[2], "name of the checkpoint"),
-        "licence": _licence(folder),
-        "parameters": _parameters(checkpoint.parameters),
-        **{field: Fact(value) for field, value in checkpoint.place.items()},
-        "pooling": None,  # as in the files, unless given
-        **_instructions(folder, given),
-        "max_length": _max_length(folder),
-        "dtype": _dtype(folder, kind.value if kind else ""),
+        "label": Fact(checkpoint_name.rpartition("/")[2], "name of the checkpoint"),
+        "licence": _find_licence(folder),
+        "parameters": _format_parameters(checkpoint.parameters),
+        **{field: Fact(value) for field, value in checkpoint.location.items()},
+        "pooling": None,  # as in the files, unless the user sets it
+        **_find_instructions(folder, user_fields),
+        "max_length": _find_max_length(folder),
+        "dtype": _find_dtype(folder, kind.value if kind else ""),
     }
-    facts |= {field: Fact(value) for field, value in given.items()}
+    for field, value in user_fields.items():
+        facts[field] = Fact(value)
     entry_class = KINDS[kind.value] if kind else CheckpointEntry
-    found = {
-        field: fact
-        for field, fact in facts.items()
-        if fact and (field in entry_class.model_fields or field in given)
+    fields_of_entry = entry_class.model_fields.keys() | user_fields.keys()
+    known_facts = {
+        field: fact for field, fact in facts.items() if fact and field in fields_of_entry
     }
     required = [name for name, field in entry_class.model_fields.items() if field.is_required()]
-    required += ["kind"] if not kind else []
-    required += ["pooling"] if entry_class is EmbedderEntry and not has_modules else []
-    if missing := [field for field in required if field not in found]:
-        lacking = []
-        for field in missing:
-            has_option = field in options
-            option = f"--{field.replace('_', '-')} " if has_option else f"--set {field}="
-            lacking.append(f"{option}{field.upper()}")
+    if not kind:
+        required.append("kind")
+    if entry_class is EmbedderEntry and not _has_modules(folder):
+        required.append("pooling")
+    missing = [field for field in required if field not in known_facts]
+    if missing:
         raise UserError(
             f"its files do not state {', '.join(missing)}",
-            where=checkpoint.place["checkpoint"],
-            hint=f"add {' '.join(lacking)}",
+            where=checkpoint_name,
+            hint=f"add {' '.join(_option_for(field, options) for field in missing)}",
         )
-    return found
+    return known_facts
+
+
+def _option_for(field: str, options: Collection[str]) -> str:
+    """Return the command-line option that sets a field, with a placeholder for the value."""
+    placeholder = field.upper()
+    if field in options:
+        return f"--{field.replace('_', '-')} {placeholder}"
+    return f"--set {field}={placeholder}"
+
+
+def _has_modules(folder: Path) -> bool:
+    """Return whether a checkpoint was saved by sentence-transformers."""
+    return (folder / "modules.json").is_file()
+
+
+def _find_kind(folder: Path, user_fields: Mapping[str, Any]) -> Fact | None:
+    """Return the kind of the entry; None if neither the user nor the files state it.
+
+    Raises:
+        UserError: Models of this kind cannot be added.
+    """
+    if "kind" not in user_fields:
+        return Fact("embedder", "modules.json") if _has_modules(folder) else None
+    kind = user_fields["kind"]
+    if kind not in KINDS:
+        hint = f"use one of {', '.join(KINDS)}"
+        raise UserError(f"kind {kind!r} cannot be added", where="--kind", hint=hint)
+    return Fact(kind)
 
 
 def _check_first_module(folder: Path, where: str | Path) -> None:
-    """Raise a `UserError` that names the type of a checkpoint without a transformer."""
-    if (kind := first_module(folder)) not in ("", "Transformer"):
+    """Raise a `UserError` if the first module of a checkpoint is not a transformer."""
+    module = first_module(folder)
+    if module not in ("", "Transformer"):
         raise UserError(
-            f"modules.json: the model is of type {kind}, which is not supported",
+            f"modules.json: the model is of type {module}, which is not supported",
             where=where,
             hint="use a model with a transformer, or rank with another program and add the ranking"
             " (docs/adding/predictions.md)",
         )
 
 
-def _dtype(folder: Path, kind: str) -> Fact | None:
-    """Return the data type of the checkpoint; none for encoders, which are trained in float32."""
-    dtype = None if kind == "encoder" else dtype_of(folder)
-    return Fact(*dtype) if dtype else None
+def _find_dtype(folder: Path, kind: str) -> Fact | None:
+    """Return the data type that the checkpoint's files set; None if they set none.
 
-
-def _instructions(folder: Path, given: Mapping[str, Any]) -> dict[str, Fact]:
-    """Return the fields for instructions, and `overrides`: the settings in files to ignore.
-
-    The given pooling overrides that of the files. If the files have prompts with instructions, the
-    study's instructions override these prompts.
+    The result is also None for encoders, because they are trained in float32.
     """
-    file = "config_sentence_transformers.json"
-    prompts = _read(folder, file).get("prompts")
-    texts = [text for text in prompts.values() if text] if isinstance(prompts, dict) else []
-    formats = [
-        name
-        for name, pattern in _PROMPTS.items()
-        if any(re.fullmatch(pattern, str(text), re.DOTALL) for text in texts)
-    ]
-    overrides = ["pooling"] if given.get("pooling", "checkpoint") != "checkpoint" else []
-    if formats:
-        origin = f"prompts in {file}"
+    if kind == "encoder":
+        return None
+    dtype_and_file = dtype_of(folder)
+    return Fact(*dtype_and_file) if dtype_and_file else None
+
+
+def _find_instructions(folder: Path, user_fields: Mapping[str, Any]) -> dict[str, Fact]:
+    """Return the entry's fields for instructions, and the field `overrides`.
+
+    The field `overrides` names the settings of the checkpoint's files that the entry replaces:
+    `pooling` if the user sets the pooling, and `prompts` if the files have prompts with
+    instructions, because the study uses its own instruction.
+    """
+    overrides = []
+    if user_fields.get("pooling", "checkpoint") != "checkpoint":
+        overrides.append("pooling")
+    instruction_format = _find_instruction_format(folder)
+    if instruction_format:
+        origin = f"prompts in {_SETTINGS_FILE}"
         return {
             "overrides": Fact([*overrides, "prompts"], "the study's instruction replaces theirs"),
             "trained_with_instructions": Fact(True, origin),
-            "instruction_format": Fact(formats[0], origin),
+            "instruction_format": Fact(instruction_format, origin),
         }
-    facts = {"overrides": Fact(overrides)} if overrides else {}
-    if not given.get("trained_with_instructions"):
+    facts = {}
+    if overrides:
+        facts["overrides"] = Fact(overrides)
+    if not user_fields.get("trained_with_instructions"):
         origin = "assumed, since no prompt in the files has an instruction"
         facts["trained_with_instructions"] = Fact(False, origin)
         facts["instruction_format"] = Fact("instruction_newline_query", "as for similar models")
     return facts
 
 
-def _max_length(folder: Path) -> Fact | None:
-    limits = [(tokens, file) for file, _, tokens in length_limits(folder)]
-    return Fact(*min(limits)) if limits else None
+def _find_instruction_format(folder: Path) -> str:
+    """Return the format of the instructions in a checkpoint's prompts; empty if there are none."""
+    prompts = _read_object(folder / _SETTINGS_FILE).get("prompts")
+    if not isinstance(prompts, dict):
+        return ""
+    prompt_texts = [str(text) for text in prompts.values() if text]
+    for instruction_format, pattern in _INSTRUCTION_PATTERNS.items():
+        if any(re.fullmatch(pattern, text, re.DOTALL) for text in prompt_texts):
+            return instruction_format
+    return ""
 
 
-def _licence(folder: Path) -> Fact | None:
-    """Return the license in the header of README.md, spelled as an SPDX identifier."""
-    path = folder / "README.md"
-    header = re.match(r"---\n(.*?)\n---", read_text(path), re.DOTALL) if path.is_file() else None
-    line = r"(?m)^(license|license_name):[ \t]*['\"]?([^\s'\"#]+)"
-    fields = dict(re.findall(line, header[1] if header else ""))
-    name = fields.get("license")
-    if name == "other":
-        name = fields.get("license_name")
-    if not name:
+def _find_max_length(folder: Path) -> Fact | None:
+    """Return the smallest length limit that the checkpoint's files state; None if there is none."""
+    limits = length_limits(folder)
+    if not limits:
         return None
-    spellings = {each.casefold(): each for each in _SPDX}
-    name = name.upper() if name.startswith("cc") else spellings.get(name.casefold(), name)
-    return Fact(name, "README.md")
+    smallest = min(limits, key=lambda limit: (limit.tokens, limit.file))
+    return Fact(smallest.tokens, smallest.file)
 
 
-def _parameters(count: int | None) -> Fact | None:
+def _find_licence(folder: Path) -> Fact | None:
+    """Return the license in the header of README.md, spelled as an SPDX identifier."""
+    readme = folder / "README.md"
+    if not readme.is_file():
+        return None
+    header = re.match(r"---\n(.*?)\n---", read_text(readme), re.DOTALL)
+    if not header:
+        return None
+    line = r"(?m)^(license|license_name):[ \t]*['\"]?([^\s'\"#]+)"
+    fields = dict(re.findall(line, header[1]))
+    licence = fields.get("license")
+    if licence == "other":
+        licence = fields.get("license_name")
+    if not licence:
+        return None
+    if licence.startswith("cc"):  # Creative Commons
+        return Fact(licence.upper(), "README.md")
+    identifiers = {identifier.casefold(): identifier for identifier in _SPDX}
+    return Fact(identifiers.get(licence.casefold(), licence), "README.md")
+
+
+def _format_parameters(count: int | None) -> Fact | None:
+    """Return a number of parameters with three significant digits: 22.7M or 1.5B."""
     if not count:
         return None
-    unit, size = ("B", 1e9) if count >= 999.5e6 else ("M", 1e6)
-    digits = max(0, 2 - math.floor(math.log10(count / size)))
-    number = f"{count / size:.{digits}f}"
-    return Fact((number.rstrip("0").rstrip(".") if "." in number else number) + unit, "weights")
+    # 999.5 million is the smallest number that rounds to 1B.
+    unit, unit_size = ("B", 1e9) if count >= 999.5e6 else ("M", 1e6)
+    integer_digits = 1 + math.floor(math.log10(count / unit_size))
+    number = f"{count / unit_size:.{max(0, 3 - integer_digits)}f}"
+    if "." in number:
+        number = number.rstrip("0").rstrip(".")
+    return Fact(number + unit, "weights")
 
 
 def _count_parameters(files: Iterable[Path]) -> int | None:
@@ -395,26 +484,28 @@ def _count_parameters(files: Iterable[Path]) -> int | None:
         except SafetensorError as error:
             hint = "download the file again"
             raise UserError(f"not a safetensors file: {error}", where=path, hint=hint) from None
-        count += sum(map(math.prod, shapes))
+        count += sum(math.prod(shape) for shape in shapes)
     return count or None
 
 
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    path = folder / name
+def _read_object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; empty if there is no such file or no object in it."""
     content = read_json(path) if path.is_file() else {}
     return content if isinstance(content, dict) else {}
 
 
 def _entry_text(name: str, facts: Mapping[str, Fact]) -> str:
+    """Return the YAML text of an entry, with the origin of each one-line value as a comment."""
     lines = [f"{name}:"]
     for field, fact in facts.items():
-        text = yaml.safe_dump(
+        field_text = yaml.safe_dump(
             {field: fact.value},
             default_flow_style=None if isinstance(fact.value, list | dict) else False,
             allow_unicode=True,
             width=math.inf,
         )
-        first, *rest = text.splitlines()
-        comment = f"  # {fact.origin}" if fact.origin and not rest else ""
-        lines += [f"  {first}{comment}", *(f"  {line}" for line in rest)]
+        field_lines = field_text.splitlines()
+        if fact.origin and len(field_lines) == 1:
+            field_lines = [f"{field_lines[0]}  # {fact.origin}"]
+        lines += [f"  {line}" for line in field_lines]
     return "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ Only JSON files are read, so that a contradiction is reported before any weights
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from pieline.core.errors import UserError
 from pieline.core.files import read_json
@@ -82,11 +82,15 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "LayerNorm": {"dimension": FOLLOWED},
     "Dropout": {"dropout": FOLLOWED},
 }
-"""What happens to each field of a checkpoint's files, by file or by class of a module.
+"""How pieline treats each field of a checkpoint's files, by file or by class of a module.
 
-`FOLLOWED`: as sentence-transformers does. `OVERRIDDEN`: replaced by a field of the entry.
-`REFUSED`: accepted only with the value that sentence-transformers uses without the field, or with
-one that changes no ranking. Fields that are not listed are refused.
+- `FOLLOWED`: as sentence-transformers does.
+- `OVERRIDDEN`: The entry has a field that replaces it.
+- `REFUSED`: An error, unless the value is the default of sentence-transformers or changes no
+  ranking.
+- `NO_EFFECT`: Ignored.
+
+Fields that are not listed are an error.
 """
 
 # sentence-transformers reads the first of these files that is not empty.
@@ -105,16 +109,16 @@ _LEGACY_MODES = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-_MODULES = ("Pooling", "Dense", "Normalize", "LayerNorm", "Dropout")
+_MODULES_AFTER_POOLING = ("Dense", "Normalize", "LayerNorm", "Dropout")
 _LATENT = "pieline.studies.idiolink.predictions.encoders.LatentAttentionPooling"
 _PLAIN_MODALITY = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
-_USUAL: Mapping[str, Any] = {
+_DEFAULTS: Mapping[str, Any] = {
     "transformer_task": "feature-extraction",
     "modality_config": _PLAIN_MODALITY,
     "module_output_name": "token_embeddings",
     "backend": "torch",
 }
-"""Values of refused fields of the transformer that are accepted; otherwise null or empty."""
+"""Accepted values of the transformer's `REFUSED` fields. The other fields must be null or empty."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +126,10 @@ class CheckpointSettings:
     """Settings in a checkpoint's files that embedders follow.
 
     Attributes:
-        prompts: Prompts of queries and documents, by the names of sentence-transformers.
-        truncate_dim: Number of dimensions that are kept; None for all.
-        include_prompt: Whether prompts are pooled.
-        requirements: Versions of packages that the checkpoint needs.
+        prompts: Nonempty prompts, with the keys `query` and `document`.
+        truncate_dim: Number of dimensions to keep; None for all.
+        include_prompt: Whether the vectors of a prompt's tokens are pooled with those of the text.
+        requirements: Field `requirements`: package versions that the checkpoint needs.
     """
 
     prompts: Mapping[str, str]
@@ -143,10 +147,10 @@ def checkpoint_settings(entry: EmbedderEntry, folder: str | Path, where: str) ->
         where: Name of the checkpoint in error messages.
 
     Raises:
-        UserError: The files contradict the entry and its `overrides` do not name the setting, or a
-            field of the files is not supported.
+        UserError: The files contradict the entry in a setting that the entry's `overrides` do not
+            name, or a field of the files is not supported.
     """
-    return _Files(entry, Path(folder), where).settings()
+    return _CheckpointFiles(entry, Path(folder), where).read_settings()
 
 
 def check_ranker_files(
@@ -155,59 +159,70 @@ def check_ranker_files(
     """Check that the files of a reranker or late-interaction model do not contradict its entry.
 
     Raises:
-        UserError: They do, and `overrides` do not name the setting.
+        UserError: The files contradict the entry in a setting that `overrides` do not name.
     """
-    _Files(entry, Path(folder), where).check_ranker()
+    _CheckpointFiles(entry, Path(folder), where).check_ranker()
 
 
-def length_limits(folder: Path) -> list[tuple[str, str, int]]:
-    """Return the limits of the input length that a checkpoint's files state.
+class LengthLimit(NamedTuple):
+    """A limit of the input length, in tokens, with the file and the field that state it."""
 
-    Returns:
-        The file, the field and the number of tokens of each limit.
-    """
+    file: str
+    field: str
+    tokens: int
+
+
+def length_limits(folder: Path) -> list[LengthLimit]:
+    """Return the limits of the input length that a checkpoint's files state."""
     transformer_file, transformer = _read_transformer(folder)
-    tokenizer = transformer.get("tokenizer_args", transformer.get("processor_kwargs"))
-    lengths = [
+    tokenizer_options = transformer.get("tokenizer_args", transformer.get("processor_kwargs"))
+    if not isinstance(tokenizer_options, dict):
+        tokenizer_options = {}
+    stated = [
         (transformer_file, "max_seq_length", transformer),
-        (transformer_file, "model_max_length", tokenizer if isinstance(tokenizer, dict) else {}),
+        (transformer_file, "model_max_length", tokenizer_options),
     ]
     if not transformer.get("max_seq_length"):
-        file = "tokenizer_config.json"
-        lengths.append((file, "model_max_length", _read(folder, file)))
-    lengths.append(("config.json", "max_position_embeddings", _read(folder, "config.json")))
+        tokenizer_file = "tokenizer_config.json"
+        stated.append((tokenizer_file, "model_max_length", _read(folder, tokenizer_file)))
+    stated.append(("config.json", "max_position_embeddings", _read(folder, "config.json")))
     limits = []
-    for file, field, content in lengths:
-        limit = content.get(field)
-        if isinstance(limit, int | float) and limit > 0:
-            limits.append((file, field, int(limit)))
+    for file, field, content in stated:
+        tokens = content.get(field)
+        if isinstance(tokens, int | float) and tokens > 0:
+            limits.append(LengthLimit(file, field, int(tokens)))
     return limits
 
 
 def dtype_of(folder: Path) -> tuple[str, str] | None:
-    """Return the data type that a checkpoint's files set, and the file that sets it.
+    """Return the data type that a checkpoint's files set, and the name of the file that sets it.
 
     sentence-transformers uses this type. The result is None for float32 and for types that an entry
     cannot have.
     """
-    file, transformer = _read_transformer(folder)
-    options = transformer.get("model_args", transformer.get("model_kwargs"))
-    for name, content in ((file, options), ("config.json", _read(folder, "config.json"))):
+    transformer_file, transformer = _read_transformer(folder)
+    model_options = transformer.get("model_args", transformer.get("model_kwargs"))
+    candidates = (
+        (transformer_file, model_options),
+        ("config.json", _read(folder, "config.json")),
+    )
+    for file, content in candidates:
         for field in ("dtype", "torch_dtype"):
             value = content.get(field) if isinstance(content, dict) else None
             if value not in (None, "auto"):
                 dtype = str(value).removeprefix("torch.")
-                return (dtype, name) if dtype in ("bfloat16", "float16") else None
+                return (dtype, file) if dtype in ("bfloat16", "float16") else None
     return None
 
 
 def first_module(folder: Path) -> str:
-    """Return the class of the first module in a checkpoint's modules.json; empty if unknown."""
+    """Return the class name of the first module in modules.json; empty if unknown."""
     path = folder / "modules.json"
-    rows = read_json(path) if path.is_file() else []
-    first = rows[0] if isinstance(rows, list) and rows else {}
-    kind = first.get("type") if isinstance(first, dict) else ""
-    return kind.rpartition(".")[2] if isinstance(kind, str) else ""
+    modules = read_json(path) if path.is_file() else None
+    if not isinstance(modules, list) or not modules or not isinstance(modules[0], dict):
+        return ""
+    class_path = modules[0].get("type")
+    return class_path.rpartition(".")[2] if isinstance(class_path, str) else ""
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
@@ -220,12 +235,33 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _read_transformer(folder: Path) -> tuple[str, dict[str, Any]]:
-    """Return the name and content of the transformer's file."""
-    contents = ((name, _read(folder, name)) for name in _TRANSFORMER_FILES)
-    return next((item for item in contents if item[1]), (_TRANSFORMER, {}))
+    """Return the name and the content of the file with the settings of the transformer.
+
+    Of several such files, sentence-transformers reads the first that is not empty.
+    """
+    for name in _TRANSFORMER_FILES:
+        content = _read(folder, name)
+        if content:
+            return name, content
+    return _TRANSFORMER, {}
 
 
-class _Files:
+class _Module(NamedTuple):
+    """A module in modules.json.
+
+    Attributes:
+        kind: Name of the class, without the package for classes of sentence-transformers.
+        config_file: Path of the module's configuration in the checkpoint; empty for the first
+            module.
+        config: Content of the configuration file.
+    """
+
+    kind: str
+    config_file: str
+    config: Mapping[str, Any]
+
+
+class _CheckpointFiles:
     """The sentence-transformers files of a checkpoint, and the entry to compare them with."""
 
     def __init__(
@@ -237,187 +273,213 @@ class _Files:
         self.entry, self.folder, self.where = entry, folder, where
         self.model = _read(folder, _MODEL)
         self.transformer_file, self.transformer = _read_transformer(folder)
-        self.modules = list(self._modules())
+        self.modules = list(self._read_modules())
 
-    def settings(self) -> CheckpointSettings:
+    def read_settings(self) -> CheckpointSettings:
+        """Check the files of an embedder, and return the settings to follow."""
         assert isinstance(self.entry, EmbedderEntry)
-        self._check_known(_MODEL, self.model, FIELDS[_MODEL])
-        self._check_known(self.transformer_file, self.transformer, FIELDS[_TRANSFORMER])
-        kind = self.model.get("model_type") or "SentenceTransformer"
-        if kind != "SentenceTransformer":
-            self._refuse(_MODEL, "model_type", kind)
+        self._refuse_unknown(_MODEL, self.model, FIELDS[_MODEL])
+        self._refuse_unknown(self.transformer_file, self.transformer, FIELDS[_TRANSFORMER])
+        model_type = self.model.get("model_type") or "SentenceTransformer"
+        if model_type != "SentenceTransformer":
+            self._refuse(_MODEL, "model_type", model_type)
         self._check_transformer()
-        include_prompt = self._check_modules(self.entry)
-        truncate_dim = self.model.get("truncate_dim")
-        if truncate_dim is not None and (type(truncate_dim) is not int or truncate_dim < 1):
-            self._refuse(_MODEL, "truncate_dim", truncate_dim)
-        if self._overrides("truncate_dim"):
-            truncate_dim = None
+        self._check_modules(self.entry)
+        truncate_dim = self._truncate_dim()
         self._check_similarity(truncate_dim)
         self._check_length()
         prompts = {} if self._overrides("prompts") else self._prompts(self.entry)
         return CheckpointSettings(
-            prompts, truncate_dim, include_prompt, self.model.get("requirements")
+            prompts, truncate_dim, self._include_prompt(), self.model.get("requirements")
         )
 
     def check_ranker(self) -> None:
+        """Check the files of a reranker or late-interaction model."""
         self._check_length()
         if self._overrides("prompts"):
             return
-        prompts = self._texts_of_prompts()
-        default = prompts.get(self.model.get("default_prompt_name") or "", "")
+        prompts = self._all_prompts()
         if self.entry.kind == "late_interaction":
-            applied = {"query_prefix": prompts.get("query", "")}
-            applied["passage_prefix"] = prompts.get("document", "")
+            query_prompt, document_prompt = prompts.get("query"), prompts.get("document")
         else:
-            applied = dict.fromkeys(("query_prefix", "passage_prefix"), default)
-        for field, prompt in applied.items():
-            if prompt and (own := getattr(self.entry, field)):
-                self._contradict(_MODEL, "prompts", prompt, f"{field} {own!r}", "prompts")
+            query_prompt = document_prompt = prompts.get(self._default_prompt_name())
+        for field, prompt in (("query_prefix", query_prompt), ("passage_prefix", document_prompt)):
+            prefix = getattr(self.entry, field)
+            if prompt and prefix:
+                self._contradict(_MODEL, "prompts", prompt, f"{field} {prefix!r}", "prompts")
 
-    def _modules(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Yield the class, the name of the configuration file, and the configuration of modules."""
+    def _read_modules(self) -> Iterator[_Module]:
+        """Yield the modules in modules.json, in order."""
         path = self.folder / "modules.json"
         rows = read_json(path) if path.is_file() else []
-        if not isinstance(rows, list) or not all(
-            isinstance(row, dict)
-            and isinstance(row.get("type"), str)
-            and isinstance(row.get("path"), str | None)
-            for row in rows
-        ):
+        if not isinstance(rows, list) or not all(_is_module(row) for row in rows):
             raise UserError("not a list of modules", where=path, hint="restore the original file")
-        for number, row in enumerate(rows):
-            self._check_known("modules.json", row, FIELDS["modules.json"])
+        for position, row in enumerate(rows):
+            self._refuse_unknown("modules.json", row, FIELDS["modules.json"])
             if row.get("kwargs") and isinstance(self.entry, EmbedderEntry):
                 self._refuse("modules.json", "kwargs", row["kwargs"])
-            kind = row["type"]
+            kind, module_folder = row["type"], row.get("path") or ""
             if kind.startswith("sentence_transformers."):
                 kind = kind.rpartition(".")[2]
-            if row.get("path") and not number:
-                is_known = kind == "Transformer" or self.entry.trust_remote_code
-                field = "path" if is_known else "type"
-                self._refuse("modules.json", field, row["path"] if is_known else kind)
-            # The transformer, which comes first, has its own file.
-            name = Path(row.get("path") or "", "config.json").as_posix() if number else ""
-            yield kind, name, _read(self.folder, name) if name else {}
+            if position > 0:
+                config_file = Path(module_folder, "config.json").as_posix()
+                yield _Module(kind, config_file, _read(self.folder, config_file))
+                continue
+            # The first module is the transformer, whose files are not in a folder of their own.
+            if module_folder and (kind == "Transformer" or self.entry.trust_remote_code):
+                self._refuse("modules.json", "path", module_folder)
+            if module_folder:
+                self._refuse("modules.json", "type", kind)
+            yield _Module(kind, "", {})
 
     def _check_transformer(self) -> None:
-        """Check the transformer's fields and options; the override `dtype` includes attention."""
+        """Check the fields of the transformer's file, and compare its options with the entry."""
         for field, value in self.transformer.items():
-            usual = _USUAL.get(field)
-            if FIELDS[_TRANSFORMER][field] == REFUSED and value and value != usual:
+            is_refused = FIELDS[_TRANSFORMER][field] == REFUSED
+            if is_refused and value and value != _DEFAULTS.get(field):
                 self._refuse(self.transformer_file, field, value)
-        options = self._options("config", "config") | self._options("model", "model")
-        attention = getattr(self.entry, "attention", None)
-        for name, field, own in (
-            ("dtype", "dtype", self.entry.dtype),
-            ("torch_dtype", "dtype", self.entry.dtype),
-            ("attn_implementation", "attention", attention),
+        config_options = self._options("config_args", "config_kwargs")
+        options = config_options | self._options("model_args", "model_kwargs")
+        # The override `dtype` also covers the attention kernel.
+        for option, field in (
+            ("dtype", "dtype"),
+            ("torch_dtype", "dtype"),
+            ("attn_implementation", "attention"),
         ):
-            value = options.get(name)
+            value, own = options.get(option), getattr(self.entry, field, None)
             if own and value and str(value).removeprefix("torch.") != own:
-                self._contradict(self.transformer_file, name, value, f"{field} {own!r}", "dtype")
+                self._contradict(self.transformer_file, option, value, f"{field} {own!r}", "dtype")
 
-    def _check_modules(self, entry: EmbedderEntry) -> bool:
-        """Check the modules after the transformer, and return whether prompts are pooled."""
-        kinds = [kind for kind, _, _ in self.modules]
-        _, name, pooling = self.modules[1] if kinds[1:2] == ["Pooling"] else ("", "", {})
-        pools_prompts = pooling.get("include_prompt", True) or self._overrides("include_prompt")
-        if not kinds or (self._overrides("pooling") and entry.pooling != "checkpoint"):
-            return pools_prompts
+    def _pooling_module(self) -> _Module | None:
+        """Return the second module if it is a pooling module, else None."""
+        is_pooling = len(self.modules) > 1 and self.modules[1].kind == "Pooling"
+        return self.modules[1] if is_pooling else None
+
+    def _include_prompt(self) -> bool:
+        """Return whether the pooling includes the tokens of prompts."""
+        pooling = self._pooling_module()
+        if pooling is None or self._overrides("include_prompt"):
+            return True
+        return bool(pooling.config.get("include_prompt", True))
+
+    def _check_modules(self, entry: EmbedderEntry) -> None:
+        """Check the kinds and the fields of the modules, and compare the pooling with the entry."""
+        if not self.modules:
+            return
+        if entry.pooling != "checkpoint" and self._overrides("pooling"):
+            return  # the entry replaces all modules after the transformer
+        kinds = [module.kind for module in self.modules]
         if kinds[0] != "Transformer" and not self._runs_code(entry):
             self._refuse("modules.json", "type", kinds[0])
         if entry.pooling == "latent":
             if kinds[1:2] != [_LATENT]:
                 self._contradict("modules.json", "type", kinds[1:], "pooling 'latent'", "pooling")
-            return True
-        if kinds[1:2] != ["Pooling"]:
+            return
+        pooling = self._pooling_module()
+        if pooling is None:
             raise UserError(
                 f"modules.json: the second module is not a pooling module ({kinds[1:2]})",
                 where=self.where,
                 hint="use a sentence-transformers model with one vector per text, or set `pooling`"
                 " and overrides: [pooling] in the model's entry",
             )
-        for number, module in enumerate(self.modules[1:]):
-            self._check_module(entry, *module, is_pooling=number == 0)
-        mode = _pooling_mode(pooling)
-        if mode is None:
-            self._refuse(name, "pooling_mode", pooling["pooling_mode"])
-        if entry.pooling != "checkpoint":
-            own = f"pooling {entry.pooling!r}"
-            if mode != entry.pooling:
-                self._contradict(name, "pooling_mode", mode, own, "pooling")
-            for kind in kinds[2:]:
-                if kind not in ("Normalize", "Dropout"):
-                    self._contradict("modules.json", "type", kind, f"{own} without it", "pooling")
-        elif not isinstance(mode, str):
-            # Span vectors are means of tokens, so they would have fewer dimensions.
-            self._refuse(name, "pooling_mode", "+".join(mode))
-        return pools_prompts
+        for module in self.modules[1:]:
+            if module is pooling or module.kind in _MODULES_AFTER_POOLING:
+                self._check_module_fields(module, entry)
+            elif not self._runs_code(entry):
+                self._refuse("modules.json", "type", module.kind)
+        self._check_pooling_mode(pooling, entry)
 
-    def _check_module(
-        self,
-        entry: EmbedderEntry,
-        kind: str,
-        name: str,
-        config: Mapping[str, Any],
-        *,
-        is_pooling: bool,
-    ) -> None:
-        """Check a module after the transformer."""
-        if kind not in _MODULES or is_pooling != (kind == "Pooling"):
-            if not self._runs_code(entry):
-                self._refuse("modules.json", "type", kind)
-            return
-        self._check_known(name, config, FIELDS[kind])
+    def _check_module_fields(self, module: _Module, entry: EmbedderEntry) -> None:
+        """Check the configuration of a module after the transformer."""
+        self._refuse_unknown(module.config_file, module.config, FIELDS[module.kind])
         for field in ("module_input_name", "module_output_name"):
-            if config.get(field) not in (None, "sentence_embedding"):
-                self._refuse(name, field, config[field])
-        activation = str(config.get("activation_function") or "torch.")
-        if not activation.startswith("torch.") and not entry.trust_remote_code:
-            self._refuse(name, "activation_function", activation)
+            if module.config.get(field) not in (None, "sentence_embedding"):
+                self._refuse(module.config_file, field, module.config[field])
+        activation = str(module.config.get("activation_function") or "")
+        is_custom = activation and not activation.startswith("torch.")
+        if is_custom and not entry.trust_remote_code:
+            self._refuse(module.config_file, "activation_function", activation)
+
+    def _check_pooling_mode(self, pooling: _Module, entry: EmbedderEntry) -> None:
+        """Check the mode of a pooling module, and compare it with the entry's `pooling`."""
+        file, mode = pooling.config_file, _pooling_mode(pooling.config)
+        if mode is None:
+            self._refuse(file, "pooling_mode", pooling.config["pooling_mode"])
+        if entry.pooling == "checkpoint":
+            if not isinstance(mode, str):
+                # Vectors of spans are means of tokens, so they would have fewer dimensions.
+                self._refuse(file, "pooling_mode", "+".join(mode))
+            return
+        own = f"pooling {entry.pooling!r}"
+        if mode != entry.pooling:
+            self._contradict(file, "pooling_mode", mode, own, "pooling")
+        for module in self.modules[2:]:
+            if module.kind not in ("Normalize", "Dropout"):
+                own_modules = f"{own} without it"
+                self._contradict("modules.json", "type", module.kind, own_modules, "pooling")
 
     def _runs_code(self, entry: EmbedderEntry) -> bool:
+        """Return whether the entry allows modules with classes from the checkpoint's repository."""
         return entry.trust_remote_code and entry.pooling == "checkpoint"
 
+    def _truncate_dim(self) -> int | None:
+        """Return the number of dimensions to keep; None for all."""
+        truncate_dim = self.model.get("truncate_dim")
+        if truncate_dim is not None and (type(truncate_dim) is not int or truncate_dim < 1):
+            self._refuse(_MODEL, "truncate_dim", truncate_dim)
+        return None if self._overrides("truncate_dim") else truncate_dim
+
     def _check_similarity(self, truncate_dim: int | None) -> None:
-        name = self.model.get("similarity_fn_name")
-        kinds = [kind for kind, _, _ in self.modules if kind != "Dropout"]
-        normalized = kinds[-1:] == ["Normalize"] and truncate_dim is None
-        # Vectors of length 1 have the same ranking by cosine, dot product and distance.
-        accepted = {None, "cosine"} | ({"dot", "euclidean"} if normalized else set())
-        if name not in accepted and not self._overrides("similarity_fn_name"):
-            self._contradict(
-                _MODEL, "similarity_fn_name", name, "ranking by cosine", "similarity_fn_name"
-            )
+        """Check that ranking by cosine is the same as ranking by the checkpoint's similarity."""
+        kinds = [module.kind for module in self.modules if module.kind != "Dropout"]
+        is_normalized = kinds[-1:] == ["Normalize"] and truncate_dim is None
+        accepted = {None, "cosine"}
+        if is_normalized:
+            # Vectors of length 1 have the same ranking by cosine, dot product and distance.
+            accepted |= {"dot", "euclidean"}
+        field: Override = "similarity_fn_name"
+        similarity = self.model.get(field)
+        if similarity not in accepted:
+            self._contradict(_MODEL, field, similarity, "ranking by cosine", field)
 
     def _check_length(self) -> None:
-        self._options("processor", "tokenizer")  # refuses other types than objects
-        for file, field, limit in length_limits(self.folder):
-            if limit < self.entry.max_length:
+        """Check that the entry's `max_length` is not above the limits that the files state."""
+        self._options("tokenizer_args", "processor_kwargs")  # refuses other types than objects
+        for file, field, tokens in length_limits(self.folder):
+            if tokens < self.entry.max_length:
                 own = f"max_length {self.entry.max_length}"
-                self._contradict(file, field, limit, own, "max_seq_length")
+                self._contradict(file, field, tokens, own, "max_seq_length")
 
     def _prompts(self, entry: EmbedderEntry) -> dict[str, str]:
-        """Return the prompts that the entry follows, by the names of sentence-transformers."""
-        prompts = self._texts_of_prompts()
-        # sentence-transformers always has a prompt named document, so it ignores the other two.
-        ignored = {} if prompts.get("document") else {"passage": "passage_prefix"}
-        fields = {"query": "query_prefix", "document": "passage_prefix"} | ignored
-        for name, field in fields.items():
-            prompt, own = prompts.get(name), getattr(entry, field)
-            if prompt and prompt != own and (own or name in ignored):
-                self._contradict(_MODEL, f"prompts.{name}", prompt, f"{field} {own!r}", "prompts")
+        """Check the prompts, and return the nonempty ones by the keys `query` and `document`."""
+        prompts = self._all_prompts()
+        for name, field in (("query", "query_prefix"), ("document", "passage_prefix")):
+            prompt, prefix = prompts.get(name), getattr(entry, field)
+            if prompt and prefix and prompt != prefix:
+                own = f"{field} {prefix!r}"
+                self._contradict(_MODEL, f"prompts.{name}", prompt, own, "prompts")
+        # sentence-transformers ignores a prompt named "passage", because it always has a prompt
+        # named "document". The entry must therefore contain the text of this prompt.
+        prompt = prompts.get("passage")
+        if prompt and not prompts.get("document") and prompt != entry.passage_prefix:
+            own = f"passage_prefix {entry.passage_prefix!r}"
+            self._contradict(_MODEL, "prompts.passage", prompt, own, "prompts")
         applied = {name: prompts[name] for name in ("query", "document") if prompts.get(name)}
-        default = str(self.model.get("default_prompt_name") or "")
-        text = prompts.get(default, "")
-        if text and (applied.get("query"), applied.get("document")) != (text, text):
+        default_prompt = prompts.get(self._default_prompt_name())
+        is_applied = applied.get("query") == applied.get("document") == default_prompt
+        if default_prompt and not is_applied:
             own = f"{applied or 'no prompts'} for queries and documents"
             setting: Override = "default_prompt_name"
-            self._contradict(_MODEL, setting, default, own, setting)
+            self._contradict(_MODEL, setting, self._default_prompt_name(), own, setting)
         return applied
 
-    def _texts_of_prompts(self) -> dict[str, str]:
+    def _default_prompt_name(self) -> str:
+        """Return the name of the prompt for texts that are encoded without one; empty if none."""
+        return str(self.model.get("default_prompt_name") or "")
+
+    def _all_prompts(self) -> dict[str, str]:
+        """Return the texts of all prompts by name; empty texts for null."""
         prompts = self.model.get("prompts") or {}
         if not isinstance(prompts, dict):
             self._refuse(_MODEL, "prompts", prompts)
@@ -426,22 +488,30 @@ class _Files:
                 self._refuse(_MODEL, f"prompts.{name}", text)
         return {name: text or "" for name, text in prompts.items()}
 
-    def _options(self, name: str, old_name: str) -> dict[str, Any]:
-        """Return the options in the transformer's file that are passed to transformers."""
-        options = self.transformer.get(f"{old_name}_args", self.transformer.get(f"{name}_kwargs"))
-        if not isinstance(options or {}, dict):
-            self._refuse(self.transformer_file, f"{name}_kwargs", options)
-        return options or {}
+    def _options(self, old_field: str, new_field: str) -> dict[str, Any]:
+        """Return the options for transformers in a field of the transformer's file.
+
+        The field has an old and a new name in different versions of sentence-transformers.
+        """
+        options = self.transformer.get(old_field, self.transformer.get(new_field)) or {}
+        if not isinstance(options, dict):
+            self._refuse(self.transformer_file, new_field, options)
+        return options
 
     def _overrides(self, setting: Override) -> bool:
+        """Return whether the entry overrides a setting of the files."""
         return setting in (self.entry.overrides or ())
 
-    def _check_known(self, file: str, content: Mapping[str, Any], known: Mapping[str, str]) -> None:
+    def _refuse_unknown(
+        self, file: str, content: Mapping[str, Any], known: Mapping[str, str]
+    ) -> None:
+        """Raise a `UserError` if the file of an embedder has a field that is not known."""
         if isinstance(self.entry, EmbedderEntry):
             for field in sorted(content.keys() - known.keys()):
                 self._refuse(file, field, content[field])
 
     def _refuse(self, file: str, field: str, value: Any) -> NoReturn:
+        """Raise a `UserError` about a field of the files that is not supported."""
         raise UserError(
             f"{file}: {field} {value!r} is not supported",
             where=self.where,
@@ -449,6 +519,15 @@ class _Files:
         )
 
     def _contradict(self, file: str, field: str, value: Any, own: str, setting: Override) -> None:
+        """Raise a `UserError` about a field that contradicts the entry, unless it is overridden.
+
+        Args:
+            file: Name of the file.
+            field: Field of the file.
+            value: Value of the field.
+            own: What the entry has instead.
+            setting: Name of the setting in `overrides`.
+        """
         if not self._overrides(setting):
             raise UserError(
                 f"{file}: {field} is {value!r}, but the entry has {own}",
@@ -457,13 +536,23 @@ class _Files:
             )
 
 
+def _is_module(row: Any) -> bool:
+    """Return whether a row of modules.json has a class and, if any, a path."""
+    return (
+        isinstance(row, dict)
+        and isinstance(row.get("type"), str)
+        and isinstance(row.get("path"), str | None)
+    )
+
+
 def _pooling_mode(config: Mapping[str, Any]) -> str | tuple[str, ...] | None:
-    """Return the mode, or modes, of a pooling module; None if the field has another type."""
-    mode = config.get("pooling_mode")
-    if mode is None:
-        mode = [name for flag, name in _LEGACY_MODES.items() if config.get(flag)] or ["mean"]
-    if isinstance(mode, str):
-        return mode
-    if not isinstance(mode, list) or not all(isinstance(each, str) for each in mode):
+    """Return the mode, or several modes, of a pooling module; None if the field is invalid."""
+    modes = config.get("pooling_mode")
+    if modes is None:
+        # Older files have one flag per mode.
+        modes = [mode for flag, mode in _LEGACY_MODES.items() if config.get(flag)] or ["mean"]
+    if isinstance(modes, str):
+        return modes
+    if not isinstance(modes, list) or not all(isinstance(mode, str) for mode in modes):
         return None
-    return mode[0] if len(mode) == 1 else tuple(mode)
+    return modes[0] if len(modes) == 1 else tuple(modes)

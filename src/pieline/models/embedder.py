@@ -23,8 +23,8 @@ InstructionFormat = Literal[
     "represent_sentence_query",
     "search_query",
 ]
-_OF_INSTRUCTED_QUERIES = ("instruction_format", "span_instruction_format")
-_OF_PLAIN_QUERIES = ("query_prefix", "span_query_prefix")
+_FIELDS_OF_INSTRUCTED_QUERIES = ("instruction_format", "span_instruction_format")
+_FIELDS_OF_PLAIN_QUERIES = ("query_prefix", "span_query_prefix")
 
 
 class Prefixes(Settings):
@@ -34,27 +34,27 @@ class Prefixes(Settings):
     passage_prefix: str = Field(default="", description="Prefix of a document.")
 
 
-_SPACED = {"instruction_format": "instruct_query"}
-_UNSPACED = {"instruction_format": "instruct_query_unspaced"}
-_PAIR = {"span_instruction_format": "instruction_newline_query"}
+_SPACE_BEFORE_QUERY = {"instruction_format": "instruct_query"}
+_NO_SPACE_BEFORE_QUERY = {"instruction_format": "instruct_query_unspaced"}
+_SPANS_WITHOUT_PAIRS = {"span_instruction_format": "instruction_newline_query"}
 RELEASED_INPUTS: Mapping[str, Mapping[str, str]] = {
-    "sentence-transformers/all-MiniLM-L6-v2": _SPACED,
-    "facebook/contriever": _SPACED,
-    "intfloat/e5-base-v2": _SPACED,
-    "facebook/drama-1b": _SPACED,
-    "BAAI/bge-m3": _SPACED,
+    "sentence-transformers/all-MiniLM-L6-v2": _SPACE_BEFORE_QUERY,
+    "facebook/contriever": _SPACE_BEFORE_QUERY,
+    "intfloat/e5-base-v2": _SPACE_BEFORE_QUERY,
+    "facebook/drama-1b": _SPACE_BEFORE_QUERY,
+    "BAAI/bge-m3": _SPACE_BEFORE_QUERY,
     "BAAI/bge-base-en-v1.5": {"instruction_format": "represent_sentence_query"},
-    "hkunlp/instructor-base": _PAIR,
-    "hkunlp/instructor-xl": _PAIR,
+    "hkunlp/instructor-base": _SPANS_WITHOUT_PAIRS,
+    "hkunlp/instructor-xl": _SPANS_WITHOUT_PAIRS,
     "nomic-ai/nomic-embed-text-v2-moe": {
         "instruction_format": "search_query",
         "span_query_prefix": "",
     },
-    "Linq-AI-Research/Linq-Embed-Mistral": _UNSPACED,
-    "nvidia/llama-embed-nemotron-8b": _UNSPACED,
+    "Linq-AI-Research/Linq-Embed-Mistral": _NO_SPACE_BEFORE_QUERY,
+    "nvidia/llama-embed-nemotron-8b": _NO_SPACE_BEFORE_QUERY,
 }
-"""Fields of a `ConfiguredEmbedder` for which the code of IdioLink's authors (commit 960d4dd) has
-other values than models.yaml, by the model's name in Table 6."""
+"""Fields of a `ConfiguredEmbedder` whose values in the code of IdioLink's authors (commit 960d4dd)
+differ from those in models.yaml, by the model's name in Table 6."""
 
 
 class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
@@ -102,7 +102,7 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
     batch_size: PositiveInt = Field(default=32, description="Number of texts per batch.")
 
     @model_validator(mode="after")
-    def _check_code_revision(self) -> Self:
+    def _check_combinations(self) -> Self:
         # sentence-transformers does not pass code_revision on to the model class.
         if self.code_revision and self.pooling == "checkpoint":
             raise ValueError("'code_revision' needs a 'pooling' other than 'checkpoint'")
@@ -111,13 +111,21 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
         return self
 
     def with_inputs(self, inputs: Inputs, device: Device | None = None) -> "ConfiguredEmbedder":
-        """Return the entry for jobs, with the inputs of the paper or of the authors' code."""
-        changed = RELEASED_INPUTS.get(self.published_as or "", {}) if inputs == "released" else {}
-        return ConfiguredEmbedder(**{**dict(self), **changed, "device": device})
+        """Return the entry that jobs receive.
+
+        Args:
+            inputs: Format of queries and documents: `paper` for the format in models.yaml,
+                `released` for the format in the code of IdioLink's authors.
+            device: Device to embed on; None: a CUDA GPU if there is one, otherwise the CPU.
+        """
+        fields = dict(self)
+        if inputs == "released":
+            fields |= RELEASED_INPUTS.get(self.published_as or "", {})
+        return ConfiguredEmbedder(**fields | {"device": device})
 
 
 class ConfiguredEmbedder(EmbedderEntry):
-    """Entry of an embedder as its jobs use it; the fields added here are not in models.yaml.
+    """Entry of an embedder as jobs receive it, with fields that models.yaml does not have.
 
     Attributes:
         span_instruction_format: Format for queries embedded by their span; None for the format of
@@ -134,9 +142,10 @@ class ConfiguredEmbedder(EmbedderEntry):
     def document_spec(self) -> str:
         """Return the `execution_spec` without `device` and the fields that affect only queries.
 
-        Therefore, documents are embedded only once for all query formats.
+        Because jobs that embed documents receive this spec, all query formats share the vectors of
+        documents.
         """
-        return self._spec("device", *_OF_PLAIN_QUERIES, *_OF_INSTRUCTED_QUERIES)
+        return self._spec("device", *_FIELDS_OF_PLAIN_QUERIES, *_FIELDS_OF_INSTRUCTED_QUERIES)
 
     def training_spec(self, *, instructed: bool) -> str:
         """Return the `execution_spec` without the fields that training does not use.
@@ -144,4 +153,5 @@ class ConfiguredEmbedder(EmbedderEntry):
         The omitted fields are `device`, since training never runs on Apple's GPU, and the fields
         for queries with instructions or, if `instructed`, for queries without instructions.
         """
-        return self._spec("device", *(_OF_PLAIN_QUERIES if instructed else _OF_INSTRUCTED_QUERIES))
+        unused = _FIELDS_OF_PLAIN_QUERIES if instructed else _FIELDS_OF_INSTRUCTED_QUERIES
+        return self._spec("device", *unused)

@@ -30,7 +30,7 @@ def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
     """Raise a `ValueError` if an entry with source `hub` has a path or an invalid repository name.
 
     Args:
-        field: Field with the name of the repository.
+        field: Field of the entry that contains the name of the repository.
         name: Name of the repository.
         path: Value of the entry's field `path`.
     """
@@ -61,7 +61,8 @@ class ModelEntry(Settings):
     def execution_spec(self) -> str:
         """Return the fields that affect the results of the model, as canonical JSON.
 
-        Rules pass only this text to their scripts, so that editing a note or label reruns nothing.
+        Rules pass only this text to their scripts, so that jobs do not run again after the user
+        edits a comment or a label.
         """
         return self._spec()
 
@@ -72,14 +73,19 @@ class ModelEntry(Settings):
 
     @classmethod
     def from_spec(cls, text: str, **omitted: str) -> Self:
-        """Create an entry from an execution spec and values for fields that the spec omits.
+        """Create an entry from an execution spec.
+
+        Args:
+            text: Execution spec.
+            omitted: Values of fields that the spec does not contain (default: `SPEC_DEFAULTS`).
 
         Raises:
             UserError: The text is not a valid spec.
         """
         hint = "pass an entry of models.yaml as JSON"
-        fields = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
-        return validated(cls, {**cls.SPEC_DEFAULTS, **omitted, **fields}, where="--spec", hint=hint)
+        spec = validated(dict[str, Any], text, where="--spec", hint=hint, is_json=True)
+        fields = {**cls.SPEC_DEFAULTS, **omitted, **spec}
+        return validated(cls, fields, where="--spec", hint=hint)
 
 
 class Bm25Entry(ModelEntry):
@@ -136,8 +142,10 @@ class CheckpointEntry(ModelEntry):
 
     def weights_spec(self) -> str:
         """Return the fields that determine how the weights are loaded, as canonical JSON."""
-        own = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
-        return canonical_json(self.model_dump(mode="json", include=own, exclude_none=True))
+        loading_fields = set(CheckpointEntry.model_fields) - DESCRIPTIVE_FIELDS
+        return canonical_json(
+            self.model_dump(mode="json", include=loading_fields, exclude_none=True)
+        )
 
     @property
     def is_gguf(self) -> bool:
@@ -163,7 +171,7 @@ Override = Literal[
 
 
 class Overrides(Settings):
-    """Settings in a checkpoint's sentence-transformers files that its entry replaces."""
+    """Field for the settings in a checkpoint's sentence-transformers files that are replaced."""
 
     overrides: tuple[Override, ...] | None = Field(
         default=None,

@@ -37,10 +37,10 @@ class RequiredCheckpoint:
     Attributes:
         checkpoint: Checkpoint on the Hub.
         models: Names of the models that need the checkpoint.
-        listing: Files of the checkpoint; None if they could not be listed.
-        missing: Bytes to download. Without a listing, an estimate from the number of parameters, or
-            None if this number is unknown.
-        obstacle: Error that prevents the download; None if there is none.
+        listing: Files of the checkpoint; None if the Hub could not be asked for them.
+        missing: Bytes to download. If `listing` is None, this is an estimate from the number of
+            parameters, or None if that number is unknown.
+        obstacle: Error that prevents the download; None if nothing prevents it.
     """
 
     checkpoint: HubCheckpoint
@@ -51,12 +51,12 @@ class RequiredCheckpoint:
 
     @property
     def size(self) -> int | None:
-        """Total bytes, including files in the cache; without a listing, equal to `missing`."""
+        """Total bytes, including files in the cache; `missing` if the files are not known."""
         return sum(self.listing.sizes.values()) if self.listing else self.missing
 
     @property
     def state(self) -> str:
-        """Description of the state: in the cache, to be downloaded, or why it is unavailable."""
+        """Whether the checkpoint is in the cache, is to be downloaded, or why it is unavailable."""
         if isinstance(self.obstacle, UnreachableError):
             return "not in the cache" + ("; size estimated" if self.missing is not None else "")
         if self.obstacle:
@@ -67,127 +67,145 @@ class RequiredCheckpoint:
 def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredCheckpoint]:
     """Return the checkpoints that models need from the Hub, without duplicates.
 
-    Repositories with remote code are included. After the Hub has failed to respond, it is not
+    The result includes repositories with remote code. If the Hub does not respond once, it is not
     queried again, and the remaining sizes are estimated.
 
     Args:
         entries: Entries of the models by name.
     """
     users: dict[HubCheckpoint, list[str]] = {}
-    for name, entry in entries.items():
-        if weights := hub_checkpoint(entry):
-            users.setdefault(weights, []).append(name)
-    checkpoints: dict[HubCheckpoint, RequiredCheckpoint] = {}
-    silence: UnreachableError | None = None
-    waiting = list(users)
-    for checkpoint in waiting:  # the loop appends repositories of remote code
+    for model, entry in entries.items():
+        weights = hub_checkpoint(entry)
+        if weights:
+            users.setdefault(weights, []).append(model)
+    required: list[RequiredCheckpoint] = []
+    hub_error: UnreachableError | None = None
+    queue = list(users)
+    for checkpoint in queue:  # the loop appends repositories of remote code
         models = tuple(users[checkpoint])
-        # Prefer a model whose entry allows downloading the checkpoint.
-        entry = min(
-            (entries[name] for name in models), key=lambda entry: bool(unpinned_error(entry))
-        )
-        item = _look(checkpoint, models, entry, silence)
-        checkpoints[checkpoint] = item
+        # Prefer an entry that pins a commit, because unpinned checkpoints are not downloaded.
+        entry = min((entries[model] for model in models), key=_is_unpinned)
+        item = _look_up(checkpoint, models, entry, hub_error)
+        required.append(item)
         if isinstance(item.obstacle, UnreachableError):
-            silence = item.obstacle
+            hub_error = item.obstacle
         if checkpoint.only or item.obstacle:
             continue
-        for code in remote_code_checkpoints(entry, partial(_read, checkpoint, item.listing)):
+        read_file = partial(_fetch_file, checkpoint, item.listing)
+        for code in remote_code_checkpoints(entry, read_file):
             if code not in users:
-                waiting.append(code)
+                queue.append(code)
             users.setdefault(code, []).extend(models)
-    return list(checkpoints.values())
+    return required
 
 
-def _look(
+def _is_unpinned(entry: ModelEntry) -> bool:
+    """Return whether an entry lacks the pinned commit that its kind of model requires."""
+    return unpinned_error(entry) is not None
+
+
+def _look_up(
     checkpoint: HubCheckpoint,
     models: tuple[str, ...],
     entry: ModelEntry,
-    silence: UnreachableError | None,
+    hub_error: UnreachableError | None,
 ) -> RequiredCheckpoint:
-    """Look up one checkpoint; `silence` is the earlier error if the Hub did not respond."""
-    if obstacle := unpinned_error(entry):
-        return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), obstacle)
-    if listing := checkpoint.cached():
-        return RequiredCheckpoint(checkpoint, models, listing, 0)
-    try:
-        if silence:
-            raise silence
-        listing = checkpoint.request_listing()
-    except UserError as error:
-        return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), error)
-    return RequiredCheckpoint(checkpoint, models, listing, listing.missing)
+    """List the files of one checkpoint, without a request if the Hub has failed before.
+
+    Args:
+        checkpoint: Checkpoint on the Hub.
+        models: Names of the models that need the checkpoint.
+        entry: Entry of one of these models.
+        hub_error: Earlier error because the Hub did not respond; None if it has not failed.
+    """
+    obstacle: UserError | None = unpinned_error(entry)
+    if not obstacle:
+        cached_files = checkpoint.cached()
+        if cached_files:
+            return RequiredCheckpoint(checkpoint, models, cached_files, missing=0)
+        obstacle = hub_error
+    if not obstacle:
+        try:
+            listing = checkpoint.request_listing()
+            return RequiredCheckpoint(checkpoint, models, listing, listing.missing)
+        except UserError as error:
+            obstacle = error
+    return RequiredCheckpoint(checkpoint, models, None, estimated_bytes(entry), obstacle)
 
 
 def estimated_bytes(entry: ModelEntry) -> int | None:
-    """Estimate the bytes of the weights; None if `parameters` is not a single number."""
+    """Estimate the bytes of a model's weights; None if `parameters` is not a single number."""
     try:
-        weights = parameter_count(entry.parameters or "")
+        parameters = parameter_count(entry.parameters or "")
     except UserError:
         return None
-    return weights * BYTES_PER_WEIGHT[getattr(entry, "dtype", None) or "bfloat16"]
+    return parameters * BYTES_PER_WEIGHT[getattr(entry, "dtype", None) or "bfloat16"]
 
 
-def _read(checkpoint: HubCheckpoint, listing: Listing | None, name: str) -> Path | None:
-    """Return the path of a file of a checkpoint, downloaded if necessary; None if not listed."""
+def _fetch_file(checkpoint: HubCheckpoint, listing: Listing | None, name: str) -> Path | None:
+    """Download a file of a checkpoint and return its path; None if the file is not listed."""
     if listing is None or name not in listing.sizes:
         return None
     return Path(hf_hub_download(checkpoint.repository, name, revision=listing.commit))
 
 
 def summary(items: Sequence[RequiredCheckpoint]) -> str:
-    """Return a line with the number of checkpoints, their size, the download and free space."""
+    """Return one line with the number and size of checkpoints, the download and the free space."""
     about = "about " if any(item.obstacle for item in items) else ""
-    total, missing = _total(item.size for item in items), _total(item.missing for item in items)
+    total_gb = _total(item.size for item in items) / GIGABYTE
+    missing_gb = _total(item.missing for item in items) / GIGABYTE
     return (
-        f"{pluralize(len(items), 'checkpoint')} of {about}{total / GIGABYTE:.1f} GB;"
-        f" {about}{missing / GIGABYTE:.1f} GB to download into {constants.HF_HUB_CACHE},"
-        f" which has {_free() / GIGABYTE:.1f} GB free"
+        f"{pluralize(len(items), 'checkpoint')} of {about}{total_gb:.1f} GB;"
+        f" {about}{missing_gb:.1f} GB to download into {constants.HF_HUB_CACHE},"
+        f" which has {_free_bytes() / GIGABYTE:.1f} GB free"
     )
 
 
 def obstacles(items: Iterable[RequiredCheckpoint]) -> list[str]:
     """Return the reasons why checkpoints cannot be downloaded, without duplicates."""
-    lines: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     for item in items:
         if isinstance(item.obstacle, UnreachableError):
-            line = (
+            reason = (
                 f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
                 " which is too low for files in float32"
             )
-            lines[line] = None
+            reasons[reason] = None
         elif item.obstacle:
-            lines[str(item.obstacle)] = None
-    return list(lines)
+            reasons[str(item.obstacle)] = None
+    return list(reasons)
 
 
 def pin_commits(
     items: Sequence[RequiredCheckpoint], models: Path
 ) -> tuple[list[RequiredCheckpoint], list[str]]:
-    """Pin the commits of unpinned checkpoints of models.yaml, in models.local.yaml next to it.
+    """Write the commits of unpinned checkpoints of models.yaml to models.local.yaml next to it.
 
     Args:
-        items: Checkpoints that were listed.
+        items: Checkpoints that were looked up.
         models: Path of models.yaml.
 
     Returns:
         The checkpoints with their commits, and a message for each commit that was pinned.
     """
-    shipped, own = read_yaml(models), local_file(models)
-    pinned, lines, text = [], [], read_text(own) if own.exists() else ""
+    shipped, local_models = read_yaml(models), local_file(models)
+    local_text = read_text(local_models) if local_models.exists() else ""
+    pinned_items, messages = [], []
     for item in items:
+        checkpoint = item.checkpoint
         commit = item.listing.commit if item.listing else ""
-        names = [name for name in item.models if name in shipped and not item.checkpoint.only]
-        if item.checkpoint.revision or not commit or not names:
-            pinned.append(item)
+        shipped_models = [model for model in item.models if model in shipped]
+        # Files selected by a pattern are remote code or a GGUF file, which are not pinned here.
+        if checkpoint.revision or checkpoint.only or not commit or not shipped_models:
+            pinned_items.append(item)
             continue
-        for name in names:
-            text = f'{text.rstrip()}\n{name}:\n  revision: "{commit}"\n'.lstrip()
-            lines.append(f"{name}: {own} now pins {item.checkpoint.repository} to {commit}")
-        pinned.append(replace(item, checkpoint=replace(item.checkpoint, revision=commit)))
-    if lines:
-        write_text(own, text)
-    return pinned, lines
+        for model in shipped_models:
+            local_text = f'{local_text.rstrip()}\n{model}:\n  revision: "{commit}"\n'.lstrip()
+            messages.append(f"{model}: {local_models} now pins {checkpoint.repository} to {commit}")
+        pinned_items.append(replace(item, checkpoint=replace(checkpoint, revision=commit)))
+    if messages:
+        write_text(local_models, local_text)
+    return pinned_items, messages
 
 
 def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:
@@ -201,59 +219,77 @@ def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:
             download was interrupted, or some checkpoints are unavailable (all others were
             downloaded).
     """
-    silent = next(
-        (item.obstacle for item in items if isinstance(item.obstacle, UnreachableError)), None
-    )
-    if silent:
-        hint = "run this on a machine with network access, with HF_HUB_OFFLINE unset"
-        raise UserError(silent.what, where="weights", hint=hint)
+    for item in items:
+        if isinstance(item.obstacle, UnreachableError):
+            hint = "run this on a machine with network access, with HF_HUB_OFFLINE unset"
+            raise UserError(item.obstacle.what, where="weights", hint=hint)
     downloads = [item for item in items if item.listing and item.missing]
-    _require_room(_total(item.missing for item in downloads))
+    _require_space(_total(item.missing for item in downloads))
     for number, item in enumerate(downloads, start=1):
-        size = _total([item.missing]) / GIGABYTE
-        yield f"{number} of {len(downloads)}: {item.checkpoint}, {size:.1f} GB"
-        assert item.listing
+        assert item.listing and item.missing
+        size_gb = item.missing / GIGABYTE
+        yield f"{number} of {len(downloads)}: {item.checkpoint}, {size_gb:.1f} GB"
         item.checkpoint.download(item.listing)
-    if left := obstacles(items):
-        where = f"{pluralize(len(left), 'checkpoint')} not downloaded"
-        raise UserError("; ".join(left), where=where)
+    reasons = obstacles(items)
+    if reasons:
+        where = f"{pluralize(len(reasons), 'checkpoint')} not downloaded"
+        raise UserError("; ".join(reasons), where=where)
 
 
 def _total(sizes: Iterable[int | None]) -> int:
+    """Return the sum of the known sizes."""
     return sum(size or 0 for size in sizes)
 
 
-def _cache_parent() -> Path:
-    """Return the cache folder, or its nearest existing parent."""
-    cache = Path(constants.HF_HUB_CACHE).absolute()
-    return next(folder for folder in (cache, *cache.parents) if folder.is_dir())
+def _cache_folder() -> Path:
+    """Return the folder of the Hub's cache or, before the first download, its nearest parent."""
+    folder = Path(constants.HF_HUB_CACHE).absolute()
+    while not folder.is_dir():
+        folder = folder.parent
+    return folder
 
 
-def _free() -> int:
+def _free_bytes() -> int:
     """Return the free bytes on the file system of the cache."""
-    return shutil.disk_usage(_cache_parent()).free
+    return shutil.disk_usage(_cache_folder()).free
 
 
-def _require_room(size: int) -> None:
+def _require_space(size: int) -> None:
     """Check that the file system and the quota have enough space for a download.
+
+    Args:
+        size: Bytes to download.
 
     Raises:
         UserError: The space is insufficient.
     """
     where, hint = constants.HF_HUB_CACHE, "set HF_HOME to a larger disk, or leave models out"
     download = f"{size / GIGABYTE:.1f} GB to download"
-    if size > (free := _free()):
+    free = _free_bytes()
+    if size > free:
         raise UserError(f"{download}, {free / GIGABYTE:.1f} GB free", where=where, hint=hint)
+    allocation_error = _allocation_error(size)
+    if allocation_error:
+        raise UserError(f"{download}: {allocation_error}", where=where, hint=hint)
+
+
+def _allocation_error(size: int) -> str:
+    """Return the system's message if it refuses to allocate `size` bytes in the cache, else "".
+
+    Quotas are checked only on allocation, so all blocks are allocated and freed again.
+    """
     if not size or not shutil.which("fallocate"):
-        return
-    # Quotas are checked only on allocation, so allocate all blocks and free them again.
-    with tempfile.NamedTemporaryFile(dir=_cache_parent()) as reserved:
-        tried = subprocess.run(
+        return ""
+    with tempfile.NamedTemporaryFile(dir=_cache_folder()) as reserved:
+        allocation = subprocess.run(
             ["fallocate", "--length", str(size), reserved.name],
             capture_output=True,
             text=True,
             check=False,
             env=os.environ | {"LC_ALL": "C"},
         )
-    if tried.returncode and (why := re.search(r"[^:]*(quota|space)[^:]*$", tried.stderr.strip())):
-        raise UserError(f"{download}: {why[0].strip()}", where=where, hint=hint)
+    if not allocation.returncode:
+        return ""
+    # fallocate also fails on file systems that do not support it; downloads work on them.
+    message = re.search(r"[^:]*(quota|space)[^:]*$", allocation.stderr.strip())
+    return message[0].strip() if message else ""

@@ -59,7 +59,7 @@ _NOT_LOADED = (
 
 
 class HiddenBar(tqdm):
-    """Replacement for the library's progress bars that shows nothing."""
+    """Progress bar for huggingface_hub that shows nothing."""
 
     def __init__(self, *arguments: Any, name: str | None = None, **options: Any):
         self.name = name
@@ -67,7 +67,7 @@ class HiddenBar(tqdm):
 
 
 class UnreachableError(UserError):
-    """Error raised if the Hub does not respond or `HF_HUB_OFFLINE` is set."""
+    """The Hub does not respond, or `HF_HUB_OFFLINE` is set."""
 
 
 class Listing(NamedTuple):
@@ -104,40 +104,62 @@ class HubCheckpoint:
         return f"{self.repository} at {self.revision[:8] if self.revision else 'main'}"
 
     def needed(self, names: Iterable[str]) -> list[str]:
-        """Select the files to load from the names of all files in the repository."""
+        """Return the names of the files to load, given the names of all files."""
         if self.only:
             return [name for name in names if fnmatch(name, self.only)]
         skipped = self._skipped()
-        loaded = [name for name in names if not any(fnmatch(name, item) for item in skipped)]
-        # Some repositories have the weights both in one file and in shards; load the one file.
-        parts = "model-*-of-*.safetensors" if "model.safetensors" in loaded else ""
-        return [name for name in loaded if not fnmatch(name, parts)]
+        loaded = [name for name in names if not any(fnmatch(name, pattern) for pattern in skipped)]
+        if "model.safetensors" in loaded:
+            # Some repositories also have the same weights in shards.
+            return [name for name in loaded if not fnmatch(name, "model-*-of-*.safetensors")]
+        return loaded
 
     def cached(self) -> Listing | None:
-        """Return the listing if all files are in the cache, else None, without any request."""
+        """Return the files of the checkpoint if all of them are in the cache, else None."""
         try:
             tree = get_cached_repo_tree(self.repository, revision=self.revision)
         except CachedRepoTreeNotFoundError:
             return None
-        sizes = {file.path: file.size for file in tree}
-        listing = Listing("", {name: sizes[name] for name in self.needed(sizes)}, missing=0)
+        all_sizes = {file.path: file.size for file in tree}
+        sizes = {name: all_sizes[name] for name in self.needed(all_sizes)}
         try:
-            return listing._replace(commit=self._folder(listing.sizes).name)
+            commit = self._folder(sizes).name
         except LocalEntryNotFoundError:
             return None
+        return Listing(commit, sizes, missing=0)
 
     def request_listing(self, *, timeout_s: float = 30.0) -> Listing:
-        """Request the listing from the Hub.
+        """Request the names and sizes of the files from the Hub.
 
         Raises:
             UnreachableError: The Hub does not respond in time, or HF_HUB_OFFLINE is set.
             UserError: The repository or commit does not exist, access is denied, the Hub returns
                 another error, or the repository has no weights in a supported format.
         """
+        files = self._request_files(timeout_s)
+        files_by_name = {file.filename: file for file in files}
+        loaded = [files_by_name[name] for name in self.needed(files_by_name)]
+        listing = Listing(
+            files[0].commit_hash if files else "",
+            {file.filename: file.file_size or 0 for file in loaded},
+            sum(file.file_size or 0 for file in loaded if file.will_download),
+        )
+        weights = "*.bin" if self.pickled else "*.safetensors"
+        if not self.only and not any(fnmatch(name, weights) for name in listing.sizes):
+            raise UserError(
+                f"there are no {'pickled' if self.pickled else 'safetensors'} weights at this"
+                " commit",
+                where=str(self),
+                hint="pin a commit that has them, or set pickled: true to convert a pickle",
+            )
+        return listing
+
+    def _request_files(self, timeout_s: float) -> list[DryRunFileInfo]:
+        """Request information on all files from the Hub, and convert errors to a `UserError`."""
         if constants.is_offline_mode():
             raise UnreachableError("HF_HUB_OFFLINE is set", where=str(self), hint=DOWNLOAD_HINT)
         try:
-            files = _call_with_timeout(timeout_s, self._dry_run)
+            return _call_with_timeout(timeout_s, self._dry_run)
         except GatedRepoError:
             token = "the account of HF_TOKEN has not" if get_token() else "HF_TOKEN is not set"
             page = f"{constants.ENDPOINT}/{self.repository}"
@@ -164,52 +186,37 @@ class HubCheckpoint:
                 where=str(self),
                 hint=DOWNLOAD_HINT,
             ) from None
-        by_name = {file.filename: file for file in files}
-        loaded = [by_name[name] for name in self.needed(by_name)]
-        listing = Listing(
-            files[0].commit_hash if files else "",
-            {file.filename: file.file_size or 0 for file in loaded},
-            sum(file.file_size or 0 for file in loaded if file.will_download),
-        )
-        weights = "*.bin" if self.pickled else "*.safetensors"
-        if not self.only and not any(fnmatch(name, weights) for name in listing.sizes):
-            raise UserError(
-                f"there are no {'pickled' if self.pickled else 'safetensors'} weights at this"
-                " commit",
-                where=str(self),
-                hint="pin a commit that has them, or set pickled: true to convert a pickle",
-            )
-        return listing
 
     def download(self, listing: Listing) -> Path:
-        """Download the files that the cache lacks; an interruption keeps the complete files.
+        """Download the files that the cache lacks.
 
-        Network errors and errors of the server are retried.
+        After network errors and errors of the server, the download is tried again. An interrupted
+        download keeps the files that are complete.
 
         Returns:
             Path of the snapshot's folder.
 
         Raises:
-            UserError: The download fails, such as when the disk is full or the network stays down.
+            UserError: The download fails, for example because the disk is full.
         """
         with Progress(total=listing.missing, desc=str(self), unit="B", unit_scale=True) as progress:
 
-            class Bytes(HiddenBar):
-                """Replacement for the library's progress bars, which updates our bar."""
+            class ByteCounter(HiddenBar):
+                """Progress bar for huggingface_hub that updates `progress` instead."""
 
                 def update(self, n: float | None = 1) -> None:
                     if self.name == "huggingface_hub.snapshot_download":
                         progress.update(n)
 
-            attempts = tenacity.Retrying(
+            call_with_retries = tenacity.Retrying(
                 stop=tenacity.stop_after_attempt(_ATTEMPTS),
                 wait=tenacity.wait_exponential(),
                 retry=tenacity.retry_if_exception(_is_temporary),
                 reraise=True,
             )
             try:
-                return attempts(
-                    self._folder, listing.sizes, local_files_only=False, tqdm_class=Bytes
+                return call_with_retries(
+                    self._folder, listing.sizes, local_files_only=False, tqdm_class=ByteCounter
                 )
             except (httpx2.HTTPError, OSError, RuntimeError) as error:
                 reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
@@ -220,17 +227,18 @@ class HubCheckpoint:
                 ) from None
 
     def snapshot(self) -> Path:
-        """Return the path of the snapshot in the cache, after downloading missing files.
+        """Download missing files, and return the path of the snapshot in the cache.
 
-        If the snapshot is known to be complete, no request is made. If the Hub does not respond, a
-        cached snapshot is used even though it may be incomplete.
+        If the cache has all files, no request is made. If the Hub does not respond, a snapshot in
+        the cache is used even though files may be missing.
 
         Raises:
             UnreachableError: The cache has no snapshot and the Hub does not respond.
             UserError: `request_listing` or `download` fails.
         """
-        if listing := self.cached():
-            return self._folder(listing.sizes)
+        cached_files = self.cached()
+        if cached_files:
+            return self._folder(cached_files.sizes)
         try:
             return self.download(self.request_listing(timeout_s=HUB_TIMEOUT_S))
         except UnreachableError as error:
@@ -241,12 +249,22 @@ class HubCheckpoint:
                 raise UnreachableError(what, where=error.where, hint=error.hint) from None
 
     def _folder(self, names: Iterable[str] | None = None, **options: Any) -> Path:
+        """Return the folder of the snapshot, by default without a request.
+
+        Args:
+            names: Files that must be in the folder; None: any files.
+            options: Options of `snapshot_download`.
+
+        Raises:
+            LocalEntryNotFoundError: A file is missing, and no request is allowed.
+        """
         options = {"revision": self.revision, "local_files_only": True} | options
         if names is not None:
-            options["allow_patterns"] = list(map(glob.escape, names))
+            options["allow_patterns"] = [glob.escape(name) for name in names]
         return Path(snapshot_download(self.repository, **options))
 
     def _dry_run(self) -> list[DryRunFileInfo]:
+        """Request information on the files, without downloading them."""
         try:
             return snapshot_download(
                 self.repository,
@@ -257,7 +275,7 @@ class HubCheckpoint:
                 tqdm_class=HiddenBar,
             )
         except (DryRunError, LocalEntryNotFoundError) as error:
-            # Both hide the error of the request.
+            # The cause is the error of the request.
             raise error.__cause__ or error from None
 
     def _skipped(self) -> list[str]:
@@ -269,30 +287,31 @@ def hub_checkpoint(entry: ModelEntry) -> HubCheckpoint | None:
     """Return the checkpoint of an entry whose source is the Hub; None for other entries."""
     if getattr(entry, "source", None) != "hub":
         return None
-    own = vars(entry)
+    fields = vars(entry)
     return HubCheckpoint(
-        own.get("repository") or own["checkpoint"],
-        own.get("revision"),
-        pickled=bool(own.get("pickled")),
-        only=str(own["path"]) if own.get("path") else None,
+        fields.get("repository") or fields["checkpoint"],
+        fields.get("revision"),
+        pickled=bool(fields.get("pickled")),
+        only=str(fields["path"]) if fields.get("path") else None,
     )
 
 
 def unpinned_error(entry: ModelEntry) -> UserError | None:
-    """Return an error for a language model on the Hub without a pinned commit, else None."""
-    own = vars(entry)
-    if own.get("kind") != "llm" or own.get("source") != "hub" or own.get("revision"):
+    """Return an error if the entry of a language model on the Hub pins no commit, else None."""
+    fields = vars(entry)
+    if fields.get("kind") != "llm" or fields.get("source") != "hub" or fields.get("revision"):
         return None
+    repository = fields["repository"]
     return UserError(
         "no commit is pinned",
-        where=own["repository"],
-        hint=f"add a commit from https://huggingface.co/{own['repository']}/commits/main, with all"
-        f" 40 digits, as revision to the entry of {own['label']}",
+        where=repository,
+        hint=f"add a commit from https://huggingface.co/{repository}/commits/main, with all"
+        f" 40 digits, as revision to the entry of {fields['label']}",
     )
 
 
 def remote_code_checkpoints(
-    entry: ModelEntry, read: Callable[[str], Path | None]
+    entry: ModelEntry, find_file: Callable[[str], Path | None]
 ) -> list[HubCheckpoint]:
     """Return the other repositories from which a checkpoint loads code.
 
@@ -300,17 +319,20 @@ def remote_code_checkpoints(
 
     Args:
         entry: Entry of models.yaml.
-        read: Function that returns the path of a file of the checkpoint, given its name; None if
-            there is no such file.
+        find_file: Function that maps the name of a file of the checkpoint to the file's path, or to
+            None if there is no such file.
     """
     if not getattr(entry, "trust_remote_code", False):
         return []
-    named: set[str] = set()
-    for place in filter(None, map(read, ("config.json", "tokenizer_config.json"))):
-        classes = json.loads(place.read_text(encoding="utf-8")).get("auto_map")
-        named.update(re.findall(r'"([\w.-]+/[\w.-]+)--', json.dumps(classes)))
+    repositories: set[str] = set()
+    for name in ("config.json", "tokenizer_config.json"):
+        path = find_file(name)
+        if path:
+            classes = json.loads(path.read_text(encoding="utf-8")).get("auto_map")
+            # A class in another repository is written as "owner/name--module.Class".
+            repositories.update(re.findall(r'"([\w.-]+/[\w.-]+)--', json.dumps(classes)))
     revision = getattr(entry, "code_revision", None)
-    return [HubCheckpoint(name, revision, only="*.py") for name in sorted(named)]
+    return [HubCheckpoint(name, revision, only="*.py") for name in sorted(repositories)]
 
 
 @contextmanager
@@ -327,29 +349,28 @@ def offline() -> Iterator[None]:
 def _is_temporary(error: BaseException) -> bool:
     """Return whether another attempt to download may succeed."""
     if isinstance(error, HfHubHTTPError):
-        return error.response.status_code == httpx2.codes.TOO_MANY_REQUESTS or (
-            error.response.is_server_error
-        )
-    # The library raises the second error if a file's metadata cannot be requested.
+        is_limited = error.response.status_code == httpx2.codes.TOO_MANY_REQUESTS
+        return is_limited or error.response.is_server_error
+    # The library raises LocalEntryNotFoundError if it cannot request a file's metadata.
     return isinstance(error, httpx2.TransportError | LocalEntryNotFoundError)
 
 
 def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Run a call in a thread and return its result, since DNS lookups have no timeout of their own.
+    """Run a call in a thread and return its result, because DNS lookups have no timeout.
 
     Raises:
         TimeoutError: The call takes longer than `seconds`.
     """
-    answer: Future[T] = Future()
+    result: Future[T] = Future()
 
-    def run() -> None:
+    def run_call() -> None:
         try:
-            answer.set_result(call())
+            result.set_result(call())
         except Exception as error:
-            answer.set_exception(error)
+            result.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=run_call, daemon=True).start()
     try:
-        return answer.result(timeout=seconds)
+        return result.result(timeout=seconds)
     except TimeoutError:
         raise TimeoutError(f"no answer in {seconds:g} s") from None

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from ipaddress import IPv6Address, ip_address
@@ -70,6 +70,7 @@ class Parameters(TypedDict, total=False):
 
 
 def _check_variable(name: str) -> str:
+    """Return the name of an environment variable; raise a `ValueError` for any other text."""
     # Do not repeat the value: it may be the key itself, which must not be logged.
     if not re.fullmatch("[A-Z_][A-Z0-9_]{0,79}", name):
         raise ValueError("should be the name of an environment variable (A-Z, 0-9 and _)")
@@ -80,20 +81,22 @@ Variable = Annotated[str, AfterValidator(_check_variable)]
 
 
 def check_url(value: str) -> str:
-    """Return the URL of a server.
+    """Return a URL of a server unchanged.
 
     Raises:
-        ValueError: The value is not a URL with scheme and host.
+        ValueError: The value is not an HTTP URL with a host.
     """
-    # An address may contain a password, which the message must not repeat.
-    shown = value.rpartition("@")[2]
+    # A user and password may precede the host. The message must not repeat them.
+    without_password = value.rpartition("@")[2]
     try:
         parts = urlsplit(value)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_url = False
     if not is_url or re.search(r"\s", value):
-        raise ValueError(f"should be an address that starts with http:// or https:// ({shown!r})")
+        raise ValueError(
+            f"should be an address that starts with http:// or https:// ({without_password!r})"
+        )
     return value
 
 
@@ -101,13 +104,14 @@ Url = Annotated[str, AfterValidator(check_url)]
 
 
 def _check_address(value: str) -> str:
+    """Return a URL, or `$` and the name of a variable; raise a `ValueError` for any other text."""
     if value.startswith("$"):
         return f"${_check_variable(value[1:])}"
     return check_url(value)
 
 
 Address = Annotated[str, AfterValidator(_check_address)]
-"""URL, or the name of an environment variable with a URL after a `$`."""
+"""URL, or `$NAME` for the environment variable NAME that contains the URL."""
 
 
 class Prices(Settings):
@@ -128,9 +132,9 @@ class Prices(Settings):
 
     @property
     def highest(self) -> "Prices":
-        """Prices whose `input` is the highest of all input prices."""
-        inputs = self.input, self.cached_input or 0.0, self.cache_write or 0.0
-        return Prices(input=max(inputs), output=self.output)
+        """Prices with the highest of the three prices of input as the price of all input."""
+        input_prices = self.input, self.cached_input or 0.0, self.cache_write or 0.0
+        return Prices(input=max(input_prices), output=self.output)
 
 
 class LLMEntry(ModelEntry):
@@ -278,37 +282,48 @@ class LLMEntry(ModelEntry):
 
     @field_validator("body", mode="before")
     @classmethod
-    def _body_of_spec(cls, body: Any) -> Any:
+    def _parse_body(cls, body: Any) -> Any:
+        # Specs contain the body as text (see `_serialize_body`).
         return json.loads(body) if isinstance(body, str) else body
 
     @model_validator(mode="after")
     def _check_body(self) -> Self:
-        of_run = {normalized(name) for name in (*self.accepts, *(self.defaults or {}))}
-        for name, value in (self.body or {}).items():
-            inner = value if name == "generationConfig" and isinstance(value, dict) else {}
-            for each in (name, *inner):
-                if normalized(each) in _NOT_RAW:
-                    raise ValueError(f"body: an entry must not set {each}")
-                if normalized(each) in of_run:
-                    raise ValueError(f"body: {each} is also in accepts or defaults")
-        caches = "cache_control" in json.dumps(self.body)
-        if caches and self.paid and self.paid.cache_write is None:
+        set_by_run = {normalized(name) for name in (*self.accepts, *(self.defaults or {}))}
+        for name in self._names_in_body():
+            if normalized(name) in _NOT_RAW:
+                raise ValueError(f"body: an entry must not set {name}")
+            if normalized(name) in set_by_run:
+                raise ValueError(f"body: {name} is also in accepts or defaults")
+        writes_cache = "cache_control" in json.dumps(self.body)
+        if writes_cache and self.paid and self.paid.cache_write is None:
             raise ValueError("body: cache_control needs prices.cache_write")
-        if self.uses_responses and (unknown := set(self.accepts) - _OF_RESPONSES):
-            names = ", ".join(sorted(unknown))
+        return self
+
+    def _names_in_body(self) -> Iterator[str]:
+        """Yield the names of the fields in `body`, including those in Gemini's generationConfig."""
+        for name, value in (self.body or {}).items():
+            yield name
+            if name == "generationConfig" and isinstance(value, dict):
+                yield from value
+
+    @model_validator(mode="after")
+    def _check_responses(self) -> Self:
+        unsupported = set(self.accepts) - _PARAMETERS_OF_RESPONSES
+        if self.uses_responses and unsupported:
+            names = ", ".join(sorted(unsupported))
             raise ValueError(f"accepts: /responses does not support {names}")
         return self
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
-        needed = {
+        required = {
             "package": ("package", "path"),
             "folder": ("path",),
             "hub": ("repository",),
             "api": (),
         }[self.source]
-        if not all(getattr(self, name) for name in needed):
-            raise ValueError(f"source: {self.source} needs {' and '.join(needed)}")
+        if not all(getattr(self, name) for name in required):
+            raise ValueError(f"source: {self.source} needs {' and '.join(required)}")
         if self.source == "hub":
             check_hub_name("repository", str(self.repository), None if self.is_gguf else self.path)
         if self.source == "api":
@@ -318,40 +333,53 @@ class LLMEntry(ModelEntry):
             raise ValueError("a local model must not have api_base, api_key_env or prices")
         if self.is_local and (self.uses_responses or not self.litellm_id.startswith("openai/")):
             raise ValueError("the litellm_id of a local model must be openai/<name>")
-        if self.chat_template and not re.search(r"{[{%]", self.chat_template):
+        is_jinja = re.search(r"{[{%]", self.chat_template or "")
+        if self.chat_template and not is_jinja:
             raise ValueError("chat_template must be a Jinja template, not the name of one")
-        self._check_serving()
+        set_fields = {name for name in _SERVING if getattr(self, name) is not None}
+        if self.is_local:
+            self._check_pin()
+            self._check_server(set_fields)
+        elif set_fields:
+            raise ValueError(f"{min(set_fields)} is only for local models, not for source: api")
         return self
 
-    def _check_serving(self) -> None:
-        """Raise a `ValueError` if the fields for serving do not fit the source or the server."""
-        present = {name for name in _SERVING if getattr(self, name) is not None}
-        if not self.is_local:
-            if present:
-                raise ValueError(f"{min(present)} is only for local models, not for source: api")
-            return
-        on_hub = self.source == "hub"
-        if (self.weights_sha256 if on_hub else self.repository or self.revision) is not None:
-            hub, local = "revision", "weights_sha256"
-            pin, other = (hub, local) if on_hub else (local, hub)
-            raise ValueError(f"source: {self.source} is pinned by {pin}, not by {other}")
-        server, shown = SERVERS.get(self.serves_with, CUSTOM), self.serves_with
+    def _check_pin(self) -> None:
+        """Raise a `ValueError` if a local model is pinned by a field for another source."""
+        if self.source == "hub" and self.weights_sha256 is not None:
+            raise ValueError("source: hub is pinned by revision, not by weights_sha256")
+        is_in_repository = (self.repository or self.revision) is not None
+        if self.source != "hub" and is_in_repository:
+            raise ValueError(f"source: {self.source} is pinned by weights_sha256, not by revision")
+
+    def _check_server(self, set_fields: Collection[str]) -> None:
+        """Raise a `ValueError` if the server of a local model does not support its entry.
+
+        Args:
+            set_fields: Fields in `_SERVING` that are not null.
+        """
+        server, server_name = SERVERS.get(self.serves_with, CUSTOM), self.serves_with
         if server is CUSTOM:
-            shown = "a custom command"
+            server_name = "a custom command"
             custom_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
         weights = GGUF if self.is_gguf else FOLDER
         if weights not in server.serves:
             fitting = " or ".join(name for name in SERVERS if weights in SERVERS[name].serves)
-            raise ValueError(f"server: {shown} does not serve {weights}; {fitting} does")
-        if ignored := present & _STARTED_WITH - server.fields:
-            raise ValueError(f"server: {shown} does not support {min(ignored)}")
-        if lacking := server.needs - present:
+            raise ValueError(f"server: {server_name} does not serve {weights}; {fitting} does")
+        ignored = _PASSED_TO_SERVER.intersection(set_fields) - server.fields
+        if ignored:
+            raise ValueError(f"server: {server_name} does not support {min(ignored)}")
+        missing = server.needs.difference(set_fields)
+        if missing:
             raise ValueError(
-                f"server: {shown} needs {min(lacking)}, which it would otherwise choose silently"
+                f"server: {server_name} needs {min(missing)}, which it would otherwise choose"
+                " silently"
             )
-        supported = server.supported_parameters
-        if supported is not None and (unsupported := set(self.accepts) - supported):
-            raise ValueError(f"accepts: {shown} does not support {', '.join(sorted(unsupported))}")
+        if server.supported_parameters is not None:
+            unsupported = set(self.accepts) - server.supported_parameters
+            if unsupported:
+                names = ", ".join(sorted(unsupported))
+                raise ValueError(f"accepts: {server_name} does not support {names}")
 
     @property
     def is_local(self) -> bool:
@@ -375,12 +403,15 @@ class LLMEntry(ModelEntry):
 
     @property
     def needs_template(self) -> bool:
-        """Whether the weights must include a chat template; custom servers may have their own."""
+        """Whether the weights must contain a chat template.
+
+        Otherwise, the entry has a chat template, or a custom server may have one.
+        """
         return not self.chat_template and self.serves_with in SERVERS
 
     @property
     def shares_server(self) -> bool:
-        """Whether all tasks of a kind share one server, since loading the model takes minutes."""
+        """Whether one server answers all tasks of a kind, because loading the model is slow."""
         return self.source in {"folder", "hub"}
 
     @property
@@ -390,10 +421,9 @@ class LLMEntry(ModelEntry):
 
     @property
     def cost_is_unknown(self) -> bool:
-        """Whether answers may cost money although the entry has no prices.
+        """Whether the entry has no prices although answers may cost money.
 
-        Without prices, only local models and endpoints without a key on the loopback interface are
-        known to be free.
+        Local models are free, and so is an endpoint on this machine that needs no API key.
         """
         if self.is_local or self.prices is not None:
             return False
@@ -401,35 +431,38 @@ class LLMEntry(ModelEntry):
 
     @property
     def retired(self) -> bool:
-        """Whether the provider had ended the checkpoint before its entry was written."""
+        """Whether the model was no longer served when its entry was written."""
         return self.ends == "past"
 
     def end_reason(self, today: date | None = None) -> str:
-        """Return why the provider no longer serves the checkpoint; empty if it does.
+        """Return why the provider no longer serves the model; empty if the model is served.
 
-        `today` is the date to compare `ends` with (default: the current date).
+        Args:
+            today: Date to compare `ends` with (default: the current date).
         """
         if self.retired:
             return "the checkpoint is retired"
-        is_over = isinstance(self.ends, date) and self.ends <= (today or date.today())
-        return f"the model ended on {self.ends}" if is_over else ""
+        has_ended = isinstance(self.ends, date) and self.ends <= (today or date.today())
+        return f"the model ended on {self.ends}" if has_ended else ""
 
     @property
     def bills_thoughts(self) -> bool:
-        """Whether thinking tokens are billed with answers.
+        """Whether the model may write thinking tokens, which are billed like output.
 
-        Gemini thinks from version 2.5 on, also models that the paper does not call reasoning models
-        (https://ai.google.dev/gemini-api/docs/thinking).
+        Gemini models think from version 2.5 on
+        (https://ai.google.dev/gemini-api/docs/thinking), even if the paper does not call them
+        reasoning models.
         """
         return self.reasoning or self.litellm_id.startswith("gemini/")
 
     @property
     def checkpoint(self) -> str:
-        """Identifier of the model in questions: the litellm id and, for pinned weights, a suffix.
+        """Identifier of the model in the keys of questions.
 
-        The suffix consists of the start of the weights' digest or commit, the GGUF file of a Hub
-        repository, and the fields that can change answers: server, dtype and chat template. A model
-        whose digest or commit is `unknown` is not queried and has no recordings.
+        For an API, the identifier is the litellm id. For a local model, it also contains the first
+        16 digits of the weights' SHA-256 or commit, the GGUF file of a Hub repository, and the
+        server, dtype and chat template of the entry. A model whose SHA-256 or commit is `unknown`
+        is not queried and has no recordings.
         """
         if self.source == "hub":
             pin = f"@hub:{(self.revision or 'unknown')[:16]}"
@@ -437,20 +470,26 @@ class LLMEntry(ModelEntry):
             pin = f"@sha256:{(self.weights_sha256 or 'unknown')[:16]}"
         else:
             return self.litellm_id
-        server = self.serves_with
-        details = (
-            str(self.path) if self.source == "hub" and self.path else None,
-            server.replace("llama.cpp", "") if server in SERVERS else f"own:{_short(server)}",
-            self.dtype,
-            self.chat_template and f"template:{_short(self.chat_template)}",
-        )
-        return "+".join([f"{self.litellm_id}{pin}", *filter(None, details)])
+        return "+".join([f"{self.litellm_id}{pin}", *self._serving_details()])
+
+    def _serving_details(self) -> Iterator[str]:
+        """Yield a text for each field of a local model, except the pin, that can change answers."""
+        if self.source == "hub" and self.path:
+            yield str(self.path)
+        if self.serves_with not in SERVERS:
+            yield f"own:{_short_digest(self.serves_with)}"
+        elif self.serves_with != "llama.cpp":
+            yield self.serves_with
+        if self.dtype:
+            yield self.dtype
+        if self.chat_template:
+            yield f"template:{_short_digest(self.chat_template)}"
 
     def accepts_model_name(self, name: str | None) -> bool:
-        """Return whether the model name in a response (None if missing) is accepted."""
-        wire = "*" if self.is_local else api_model_name(self.checkpoint)
-        allowed = self.answers_as or (wire,)
-        return any(name == each or fnmatchcase(name or "", each) for each in allowed)
+        """Return whether a response may state this model name (None if it states none)."""
+        default_pattern = "*" if self.is_local else api_model_name(self.checkpoint)
+        patterns = self.answers_as or (default_pattern,)
+        return any(name == pattern or fnmatchcase(name or "", pattern) for pattern in patterns)
 
     def accepts_origin(self, origin: str | None, asked_at: str | None) -> bool:
         """Return whether an answer of the server at `origin` is accepted.
@@ -459,41 +498,52 @@ class LLMEntry(ModelEntry):
             origin: Origin of the server that answered; None in older recordings.
             asked_at: Origin of the queried server; None if it is not known.
         """
-        known = origin is None or asked_at is None or origin == asked_at
-        return known or any(fnmatchcase(str(origin), each) for each in self.answers_from or ())
+        if origin is None or asked_at is None or origin == asked_at:
+            return True
+        return any(fnmatchcase(origin, pattern) for pattern in self.answers_from or ())
 
     def split_parameters(
         self, parameters: Mapping[str, Any]
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the parameters to send, including `defaults`, and the names of those to drop.
+        """Return the parameters to send, and the names of those that the model does not accept.
 
-        Parameters are dropped if the model does not accept them, and ignored if they are None.
+        The parameters to send include `defaults`. Parameters with the value None are ignored.
         """
-        requested = {name: value for name, value in sorted(parameters.items()) if value is not None}
-        accepts = set(map(str, self.accepts))
-        dropped = tuple(name for name in requested if name not in accepts)
+        accepted = {str(name) for name in self.accepts}
         sent = {str(name): value for name, value in (self.defaults or {}).items()}
-        return sent | {name: requested[name] for name in requested if name in accepts}, dropped
+        dropped = []
+        for name, value in sorted(parameters.items()):
+            if value is None:
+                continue
+            if name in accepted:
+                sent[name] = value
+            else:
+                dropped.append(name)
+        return sent, tuple(dropped)
 
     @field_serializer("accepts")
-    def _sorted(self, accepts: frozenset[str]) -> list[str]:
-        # The order of a set differs between processes, but an execution spec must be the same.
+    def _serialize_accepts(self, accepts: frozenset[str]) -> list[str]:
+        # The order of a set differs between processes, but the execution spec must not.
         return sorted(accepts)
 
     @field_serializer("body", when_used="json-unless-none")
-    def _in_order(self, body: dict[str, JsonValue]) -> str:
-        # Text, because a spec sorts fields by name, but the order of a schema's fields matters.
+    def _serialize_body(self, body: dict[str, JsonValue]) -> str:
+        # A spec sorts the fields of objects, but the order of fields in a JSON schema matters.
         return json.dumps(body, ensure_ascii=False)
 
 
 def api_model_name(checkpoint: str) -> str:
-    """Return the model name for requests, given `LLMEntry.checkpoint`."""
-    name = re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0]
-    return re.sub("^(?:openai/responses|[^/]*)/", "", name)
+    """Return the model name that requests contain.
+
+    Args:
+        checkpoint: `LLMEntry.checkpoint`.
+    """
+    litellm_id = re.split("@(?:sha256|hub):", checkpoint, maxsplit=1)[0]
+    return re.sub("^(?:openai/responses|[^/]*)/", "", litellm_id)
 
 
 def normalized(field: str) -> str:
-    """Normalize the spelling of a field name: `max_tokens` and `maxTokens` become `maxtokens`."""
+    """Return a field name in lower case without underscores: `maxtokens` for `maxTokens`."""
     return field.replace("_", "").lower()
 
 
@@ -504,16 +554,23 @@ _NOT_RAW = frozenset(
         "n", "candidatecount", "maxtokens", "maxcompletiontokens", "maxoutputtokens",  # cost
     }
 )  # fmt: skip
-"""Fields that `body` must not contain, with names as returned by `normalized`."""
-_OF_RESPONSES = {"temperature", "top_p", "max_tokens", "response_format", "reasoning_effort"}
+"""Fields that `body` must not contain, as returned by `normalized`."""
+_PARAMETERS_OF_RESPONSES = {
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "response_format",
+    "reasoning_effort",
+}
 
 
-_STARTED_WITH = frozenset({"chat_template", "dtype"})
-"""Fields that are passed to the server when it is started."""
-_SERVING = _STARTED_WITH | {"gpus", "repository", "revision", "server", "slots"}
+_PASSED_TO_SERVER = frozenset({"chat_template", "dtype"})
+"""Fields that are passed to the server of a local model when it is started."""
+_SERVING = _PASSED_TO_SERVER | {"gpus", "repository", "revision", "server", "slots"}
+"""Fields that only a local model may have."""
 
 
-def _short(text: str) -> str:
+def _short_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:8]
 
 
@@ -526,5 +583,6 @@ def is_loopback(address: str) -> bool:
         ip = ip_address(host)
     except ValueError:
         return False  # a host name
-    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
-    return (mapped or ip).is_loopback or ip.is_unspecified
+    # An IPv6 address can contain an IPv4 address: ::ffff:127.0.0.1.
+    ipv4 = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    return (ipv4 or ip).is_loopback or ip.is_unspecified

@@ -1,7 +1,5 @@
 """Locate and verify the weights of local language models, and read GGUF files."""
 
-import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +27,9 @@ def find_weights(spec: LLMEntry) -> Path:
         path = Path(str(spec.path))
     if not (path.is_file() if spec.is_gguf else path.is_dir()):
         # Tables print this message, so it must not contain the absolute path.
-        here = "" if path.is_absolute() else " in the working directory"
+        location = "" if path.is_absolute() else " in the working directory"
         raise UserError(
-            f"no such {'file' if spec.is_gguf else 'folder'}{here}",
+            f"no such {'file' if spec.is_gguf else 'folder'}{location}",
             where=path,
             hint=f"put it there or correct the entry of {spec.label}; replaying recordings needs"
             " only its weights_sha256",
@@ -43,7 +41,11 @@ def find_weights(spec: LLMEntry) -> Path:
 
 
 def _find_snapshot(spec: LLMEntry) -> Path:
-    """Return the path of the weights in the Hub's cache, without downloading missing files."""
+    """Return the path of a model's weights in the Hub's cache.
+
+    Raises:
+        UserError: The entry pins no commit, or the cache lacks a file.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -52,7 +54,7 @@ def _find_snapshot(spec: LLMEntry) -> Path:
     if obstacle := unpinned_error(spec):
         raise obstacle
     try:
-        # Only some files of the repository are needed; the code below checks that they exist.
+        # The pattern selects a file that always exists. The code below checks for all files.
         folder = snapshot_download(
             str(spec.repository),
             revision=spec.revision,
@@ -71,31 +73,31 @@ def _find_snapshot(spec: LLMEntry) -> Path:
 
 
 def _require_all_shards(folder: Path, hint: str) -> None:
-    """Raise a `UserError` unless a folder has a model's configuration and all its weights.
+    """Raise a `UserError` unless a folder has a model's configuration and complete weights.
 
     The weights may be a single file or the shards listed in an index. If a repository has both,
-    only one of them is downloaded (see `HubCheckpoint.needed`), but all indexes are.
+    only one of the two is downloaded (see `HubCheckpoint.needed`), but every index is.
     """
-    ways: list[list[str]] = []
+    indexed_shards: list[list[str]] = []
     for index in sorted(folder.glob("*.index.json")):
-        names = read_json(index).get("weight_map")
-        if names and not index.name.startswith("consolidated"):
-            ways.append(sorted(set(names.values())))
-    has_index = bool(ways)
-    ways += [["model.safetensors"], ["pytorch_model.bin"]]
-    if not has_index:
-        ways.append(["consolidated.safetensors"])
-    missing = [_missing(["config.json", *way], folder) for way in ways]
-    if all(missing):
-        raise UserError(f"{missing[0][0]} is missing", where=folder, hint=hint)
-
-
-def _missing(names: Iterable[str], folder: Path) -> list[str]:
-    return [name for name in names if not (folder / name).exists()]
+        shard_of_weight = read_json(index).get("weight_map")
+        if shard_of_weight and not index.name.startswith("consolidated"):
+            indexed_shards.append(sorted(set(shard_of_weight.values())))
+    single_files = ["model.safetensors", "pytorch_model.bin"]
+    if not indexed_shards:
+        single_files.append("consolidated.safetensors")
+    alternatives = [*indexed_shards, *([name] for name in single_files)]
+    first_missing = ""
+    for weights in alternatives:
+        missing = [name for name in ("config.json", *weights) if not (folder / name).exists()]
+        if not missing:
+            return
+        first_missing = first_missing or missing[0]
+    raise UserError(f"{first_missing} is missing", where=folder, hint=hint)
 
 
 def weights_path(spec: LLMEntry) -> Path:
-    """Return the path of a local model's weights after verifying them against the entry.
+    """Verify the weights of a local model, and return their path.
 
     Raises:
         UserError: The weights are missing or differ from the entry, the entry does not pin them
@@ -118,8 +120,8 @@ def weights_path(spec: LLMEntry) -> Path:
                 hint="install the pinned version, or fix weights_sha256",
             )
     if spec.source != "package":  # a file in a pinned package need not be inspected
-        template = _gguf_template(path) if spec.is_gguf else _template_in(path)
-        if spec.needs_template and not template:
+        has_template = _gguf_has_template(path) if spec.is_gguf else _folder_has_template(path)
+        if spec.needs_template and not has_template:
             raise UserError(
                 "the weights have no chat template, and the server would use its default",
                 where=path,
@@ -133,36 +135,37 @@ def folder_digest(folder: Path) -> str:
 
     Hidden files are excluded, because `hf download --local-dir` stores the download time in them.
     """
-    names = {path: path.relative_to(folder) for path in files_below(folder)}
-    lines = [
-        f"{sha256(path)}  {name.as_posix()}\n"
-        for path, name in names.items()
-        if not any(part.startswith(".") for part in name.parts)
-    ]
+    lines = []
+    for path in files_below(folder):
+        name = path.relative_to(folder)
+        is_hidden = any(part.startswith(".") for part in name.parts)
+        if not is_hidden:
+            lines.append(f"{sha256(path)}  {name.as_posix()}\n")
     return sha256_of("".join(lines).encode("utf-8"))
 
 
-def _gguf_template(path: Path) -> str:
-    """Return the chat template of a GGUF file; empty if it has none."""
+def _gguf_has_template(path: Path) -> bool:
+    """Return whether a GGUF file contains a nonempty chat template."""
     template = read_gguf(path).fields.get("tokenizer.chat_template")
-    return str(template.contents()) if template else ""
+    return bool(template and template.contents())
 
 
-def _template_in(folder: Path) -> str:
-    """Return a nonempty string if a folder of weights has a chat template, else an empty one."""
+def _folder_has_template(folder: Path) -> bool:
+    """Return whether a folder of weights contains a chat template."""
     if (folder / "chat_template.jinja").exists() or (folder / "chat_template.json").exists():
-        return "its file"
+        return True
     config = folder / "tokenizer_config.json"
-    template = read_json(config).get("chat_template") if config.exists() else None
-    return json.dumps(template) if template else ""
+    return config.exists() and bool(read_json(config).get("chat_template"))
 
 
 def require_digest(spec: LLMEntry) -> None:
-    """Check that a local model's entry pins its weights, so that recording keys identify them.
+    """Check that a local model's entry pins its weights with `weights_sha256` or `revision`.
+
+    The keys of recorded answers contain this pin.
 
     Raises:
-        UserError: The entry has neither `weights_sha256` nor `revision`; the message states the
-            digest to add, or that the weights are missing or no commit is pinned.
+        UserError: The entry does not pin its weights. The message states the digest to add, or
+            that the weights are missing.
     """
     if spec.is_local and spec.weights_sha256 is None and spec.revision is None:
         weights_path(spec)
@@ -178,7 +181,7 @@ def read_gguf(path: Path) -> "GGUFReader":
     from gguf.gguf_reader import GGUFReader
 
     class PlainReader(GGUFReader):
-        """GGUF reader that uses a plain array, since slicing a memory map takes 8 times as long."""
+        """GGUF reader whose data is a plain array, which is 8 times as fast as a memory map."""
 
         @property
         def data(self) -> Any:

@@ -13,19 +13,20 @@ from pieline.models.entries import CheckpointEntry
 from pieline.models.hub import offline
 from pieline.models.weights import weights_location
 
-_UNUSED = "pooler."
+_UNUSED_LAYER = "pooler."
 """Prefix of the weights of a layer that none of our models uses."""
-_REPORTED: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+_REPORT_OPTIONS: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
 """Options that make `from_pretrained` report weights that are missing or have another shape."""
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _MIN_VOCABULARY = 0.9
-"""Minimum ratio of vocabulary size to number of embeddings, some of which may be unused."""
-_COLUMNS = 8
-_MAX_UNUSED, _MAX_EMPTY = 0.1, 0.01
-"""Maximum share of constant or repeated rows in embedding matrices and in other matrices.
-
-In every matrix, the first share also applies to columns.
-"""
+"""Minimum ratio of tokens to embeddings. It is below 1 because models may have spare embeddings."""
+_SAMPLED_COLUMNS = 8
+_MAX_UNTRAINED_ROWS = 0.01
+"""Maximum share of rows of a matrix that are constant or equal to the row before."""
+_MAX_UNTRAINED_TOKENS = 0.1
+"""Maximum share of such rows in an embedding matrix, where unused tokens have such rows."""
+_MAX_UNTRAINED_COLUMNS = 0.1
+"""Maximum share of columns of a matrix that are constant or equal to the column before."""
 
 
 @contextmanager
@@ -57,10 +58,10 @@ def loading(entry: CheckpointEntry) -> Iterator[None]:
                 hint="use its base model as checkpoint, and its folder as adapter",
             ) from None
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        if lines[0].endswith(":"):  # a list follows
-            lines = [" ".join(lines)]
+        starts_list = lines[0].endswith(":")
+        message = " ".join(lines) if starts_list else lines[0]
         raise UserError(
-            f"cannot load the weights: {lines[0]}",
+            f"cannot load the weights: {message}",
             where=where,
             hint="fix the entry, or delete these files and download them again",
         ) from error
@@ -75,7 +76,7 @@ def load_model(
         model_class: Class with `from_pretrained`.
         location: Folder of the checkpoint.
         where: Name of the checkpoint in error messages.
-        new_head: Whether weights outside the base model may be missing, in which case they are
+        new_head: Whether weights outside the base model may be missing. Missing weights are
             initialized randomly for fine-tuning.
         options: Options of `from_pretrained`.
 
@@ -83,7 +84,7 @@ def load_model(
         UserError: Weights are missing, unexpected or not finite, or a matrix has many constant or
             repeated rows.
     """
-    model, report = model_class.from_pretrained(location, **_REPORTED, **options)
+    model, report = model_class.from_pretrained(location, **_REPORT_OPTIONS, **options)
     if new_head:
         inside = f"{model.base_model_prefix}."
         missing = {name for name in report["missing_keys"] if name.startswith(inside)}
@@ -106,7 +107,7 @@ def load_with_tokenizer(
     Args:
         model_class: Class with `from_pretrained`.
         entry: Entry of the checkpoint.
-        weights: Folder to load instead of the entry's weights.
+        weights: Folder to load; None for the entry's weights.
         device: Device of the model; None for a GPU if there is one, else the CPU.
         options: Options of `load_model`.
 
@@ -121,39 +122,47 @@ def load_with_tokenizer(
     location = str(weights or weights_location(entry))
     check_lfs_pointers(location)
     where = f"{entry.checkpoint} ({entry.source})"
-    code: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
+    code_options: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
     if entry.code_revision:
-        code["code_revision"] = entry.code_revision
+        code_options["code_revision"] = entry.code_revision
     with loading(entry):
-        tokenizer = AutoTokenizer.from_pretrained(location, **code)
-        model = load_model(model_class, location, where, **options, **code)
+        tokenizer = AutoTokenizer.from_pretrained(location, **code_options)
+        model = load_model(model_class, location, where, **options, **code_options)
         require_tokenizer(tokenizer, model, location, where)
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return model.to(place).eval(), tokenizer
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return model.to(device).eval(), tokenizer
 
 
 def require_all_weights(model: Any, location: str, where: str) -> None:
-    """Check that the folder of a loaded model has all its weights, without reading them again.
+    """Check that the folder of a loaded model has all its weights, without reading the values.
 
     Raises:
         UserError: Weights are missing or unexpected.
     """
     _, report = type(model).from_pretrained(
-        location, config=model.config, device_map="meta", **_REPORTED
+        location, config=model.config, device_map="meta", **_REPORT_OPTIONS
     )
     require_complete(model, report, where)
 
 
 def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
-    """Check transformers' report on loading a model.
+    """Check that a model and its checkpoint have the same weights, from transformers' report.
+
+    Args:
+        model: The loaded model.
+        report: Loading information of `from_pretrained`.
+        where: Name of the checkpoint in error messages.
 
     Raises:
         UserError: Weights of the model are missing or have a different shape, or the checkpoint has
-            weights that the base model lacks, such as those of additional layers.
+            weights of layers that the base model lacks.
     """
     # Each of the `mismatched_keys` is a tuple of the name and both shapes.
-    absent = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
-    if missing := sorted(name for name in absent if _UNUSED not in name):
+    mismatched = [name for name, *_ in report["mismatched_keys"]]
+    absent = {*report["missing_keys"], *mismatched}
+    missing = sorted(name for name in absent if _UNUSED_LAYER not in name)
+    if missing:
         raise UserError(
             f"{len(missing)} of the model's weights are missing or have a different shape:"
             f" {missing[0]}",
@@ -161,28 +170,29 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
             hint="pin matching weights and code (revision, code_revision)",
         )
     prefix = f"{model.base_model_prefix}."
-    parts = {name for name, _ in model.base_model.named_children()}
-    left_over = []
+    parts_of_model = {name for name, _ in model.base_model.named_children()}
+    unexpected = []
     for name in sorted(report["unexpected_keys"]):
         part = name.removeprefix(prefix).partition(".")[0]
-        if part in parts and name.endswith((".weight", ".bias")):
-            left_over.append(name)
-    if left_over:
+        if part in parts_of_model and name.endswith((".weight", ".bias")):
+            unexpected.append(name)
+    if unexpected:
         raise UserError(
-            f"{len(left_over)} of its weights do not exist in the model: {left_over[0]}",
+            f"{len(unexpected)} of its weights do not exist in the model: {unexpected[0]}",
             where=where,
             hint="restore the checkpoint's original config.json",
         )
 
 
 def require_finite(model: torch.nn.Module, where: str) -> None:
-    """Check that all weights are finite, and that matrices have no part left out by training.
+    """Check that all weights are finite, and that training changed all parts of each matrix.
 
-    Such rows and columns are constant or equal to the previous one. Embedding matrices may have a
-    few such rows, for tokens that do not occur in training.
+    A row or column counts as untrained if all its values are equal, or if it equals the row or
+    column before. Embedding matrices may have more untrained rows than other matrices, because some
+    tokens do not occur in training.
 
     Raises:
-        UserError: A weight is not finite, or a matrix has too many such rows.
+        UserError: A weight is not finite, or a matrix has too many untrained rows or columns.
     """
     for name, weight in model.named_parameters():
         # NaN would be both extremes. Testing all weights instead takes ten times as long.
@@ -192,39 +202,45 @@ def require_finite(model: torch.nn.Module, where: str) -> None:
                 where=where,
                 hint="download the checkpoint again, or train it with a lower learning rate",
             )
-        # Two rows, such as those of token types, may be equal.
         if weight.dim() < 2 or len(weight) <= 2:
             continue
         matrix = weight.detach().flatten(1)
-        most = _MAX_UNUSED if "embed" in name else _MAX_EMPTY
-        for lines, part, share in ((matrix, "rows", most), (matrix.T, "columns", _MAX_UNUSED)):
-            limit = len(lines) * share
-            count = _empty_rows(lines, limit)
-            if len(lines) > 2 and count > limit:
-                raise UserError(
-                    f"{count:,} of the {len(lines):,} {part} of {name} are constant or repeated",
-                    where=where,
-                    hint="download the checkpoint again, or copy it again from where it was"
-                    " trained",
-                )
+        max_rows = _MAX_UNTRAINED_TOKENS if "embed" in name else _MAX_UNTRAINED_ROWS
+        _require_trained_rows(matrix, max_rows, f"rows of {name}", where)
+        _require_trained_rows(matrix.T, _MAX_UNTRAINED_COLUMNS, f"columns of {name}", where)
 
 
-def _empty_rows(matrix: torch.Tensor, at_most: float) -> int:
-    """Return the number of rows that are constant or equal to the row before.
+def _require_trained_rows(
+    matrix: torch.Tensor, max_share: float, description: str, where: str
+) -> None:
+    """Raise a `UserError` if more than a share of a matrix's rows is untrained."""
+    if len(matrix) <= 2:  # two rows, such as those of token types, may be equal
+        return
+    max_untrained = len(matrix) * max_share
+    untrained = _count_untrained_rows(_sample_columns(matrix))
+    if untrained > max_untrained:
+        # Rows that are equal in the sample may differ in other columns.
+        untrained = _count_untrained_rows(matrix)
+    if untrained > max_untrained:
+        raise UserError(
+            f"{untrained:,} of the {len(matrix):,} {description} are constant or repeated",
+            where=where,
+            hint="download the checkpoint again, or copy it again from where it was trained",
+        )
 
-    All columns are read only if the number is above `at_most` in a few of them.
-    """
-    few = matrix[:, :: max(1, matrix.shape[1] // _COLUMNS)]
-    count = _count_empty_rows(few)
-    return count if count <= at_most or few.shape == matrix.shape else _count_empty_rows(matrix)
+
+def _sample_columns(matrix: torch.Tensor) -> torch.Tensor:
+    """Return about eight evenly spaced columns of a matrix, because reading all takes longer."""
+    return matrix[:, :: max(1, matrix.shape[1] // _SAMPLED_COLUMNS)]
 
 
-def _count_empty_rows(matrix: torch.Tensor) -> int:
-    empty = torch.zeros(len(matrix), dtype=torch.bool, device=matrix.device)
+def _count_untrained_rows(matrix: torch.Tensor) -> int:
+    """Return the number of rows that are constant or equal to the row before."""
+    is_untrained = torch.zeros(len(matrix), dtype=torch.bool, device=matrix.device)
     if matrix.shape[1] > 1:
-        empty |= (matrix == matrix[:, :1]).all(dim=1)
-    empty[1:] |= (matrix[1:] == matrix[:-1]).all(dim=1)
-    return int(empty.sum())
+        is_untrained |= (matrix == matrix[:, :1]).all(dim=1)
+    is_untrained[1:] |= (matrix[1:] == matrix[:-1]).all(dim=1)
+    return int(is_untrained.sum())
 
 
 def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> None:
@@ -234,16 +250,16 @@ def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> 
         UserError: The folder has no tokenizer (transformers would create an empty one), or the size
             of its vocabulary does not match the model.
     """
-    if not any(path for name in _TOKENIZER_FILES for path in Path(location).glob(name)):
+    if not any(list(Path(location).glob(pattern)) for pattern in _TOKENIZER_FILES):
         raise UserError(
             "it has no tokenizer files",
             where=where,
             hint="copy tokenizer.json and tokenizer_config.json from the model that was fine-tuned",
         )
-    size, embeddings = len(tokenizer), model.get_input_embeddings().weight.shape[0]
-    if not _MIN_VOCABULARY * embeddings <= size <= embeddings:
+    tokens, embeddings = len(tokenizer), model.get_input_embeddings().weight.shape[0]
+    if not _MIN_VOCABULARY * embeddings <= tokens <= embeddings:
         raise UserError(
-            f"its tokenizer has {size:,} tokens, but its model has {embeddings:,} embeddings",
+            f"its tokenizer has {tokens:,} tokens, but its model has {embeddings:,} embeddings",
             where=where,
             hint="copy the tokenizer files from the model that was fine-tuned",
         )

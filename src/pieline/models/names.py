@@ -1,4 +1,4 @@
-"""Types of settings that name models of models.yaml; a study checks these names (`Study`)."""
+"""Types of settings that contain names of models. `Study` checks that the models exist."""
 
 from collections.abc import Collection, Iterator
 from typing import Annotated, Any, NamedTuple, get_args
@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 
 class ModelKinds(NamedTuple):
-    """Marker in the type of a setting that names models.
+    """Annotation in the type of a setting that contains names of models.
 
     Attributes:
         kinds: Accepted kinds of models.
@@ -23,20 +23,36 @@ EmbedderName = Annotated[str, ModelKinds(("embedder",))]
 TrainedEmbedderName = Annotated[str, ModelKinds(("embedder",), have_weights=True)]
 
 
-def named_models(settings: BaseModel) -> Iterator[tuple[str, Collection[str], ModelKinds]]:
-    """Yield the location of each setting that names models, the names and the accepted kinds."""
+class NamedModels(NamedTuple):
+    """A setting that contains names of models.
+
+    Attributes:
+        location: Name of the setting, after the names of the sections that contain it.
+        names: Names of models in the setting.
+        accepted: Kinds of models that the setting accepts.
+    """
+
+    location: str
+    names: Collection[str]
+    accepted: ModelKinds
+
+
+def named_models(settings: BaseModel) -> Iterator[NamedModels]:
+    """Yield the settings that contain names of models."""
     for field, info in type(settings).model_fields.items():
         value = getattr(settings, field)
         if isinstance(value, BaseModel):
-            for place, names, accepted in named_models(value):
-                yield f"{field}.{place}", names, accepted
-        for accepted in _markers([info.annotation, *info.metadata]):
-            yield field, [value] if isinstance(value, str) else value or [], accepted
+            for location, names, accepted in named_models(value):
+                yield NamedModels(f"{field}.{location}", names, accepted)
+        names = [value] if isinstance(value, str) else value or []
+        for accepted in _find_model_kinds([info.annotation, *info.metadata]):
+            yield NamedModels(field, names, accepted)
 
 
-def _markers(parts: Collection[Any]) -> Iterator[ModelKinds]:
-    for part in parts:
-        if isinstance(part, ModelKinds):
-            yield part
+def _find_model_kinds(annotations: Collection[Any]) -> Iterator[ModelKinds]:
+    """Yield each `ModelKinds` in annotations and, recursively, in the arguments of their types."""
+    for annotation in annotations:
+        if isinstance(annotation, ModelKinds):
+            yield annotation
         else:
-            yield from _markers(get_args(part))
+            yield from _find_model_kinds(get_args(annotation))

@@ -1,4 +1,4 @@
-"""Define entries for external predictions, made with systems that users ran themselves."""
+"""Define entries for external predictions, which users made with other programs."""
 
 from collections import Counter
 from typing import Literal, Self
@@ -12,11 +12,16 @@ from pieline.languages.settings import LanguageName
 from pieline.models.entries import ModelEntry
 
 MOST_MISPLACED = 0.05
-"""Maximum share of named idioms that do not belong to their sentence."""
+"""Maximum share of predicted idioms that do not occur in their sentence."""
 
 
 def check_named_idioms(misplaced: Findings, total: int) -> None:
-    """Raise a `UserError` if too many of the `total` named idioms are not in their sentences."""
+    """Raise a `UserError` if too many predicted idioms do not occur in their sentences.
+
+    Args:
+        misplaced: Predicted idioms that do not occur in their sentence.
+        total: Number of predicted idioms.
+    """
     refuse_above(
         MOST_MISPLACED,
         misplaced,
@@ -51,7 +56,9 @@ class PredictionFile(Settings):
 
     @model_validator(mode="after")
     def _check_format(self) -> Self:
-        if self.format and (self.format == "mteb") != (self.study == "idiolink"):
+        is_of_idiolink = self.study == "idiolink"
+        is_supported = is_of_idiolink if self.format == "mteb" else not is_of_idiolink
+        if self.format and not is_supported:
             raise ValueError(f"{self.study} does not support the format {self.format!r}")
         return self
 
@@ -67,19 +74,22 @@ class PredictionsEntry(ModelEntry):
 
     @model_validator(mode="after")
     def _check_duplicates(self) -> Self:
-        runs = Counter((one.study, one.language, one.setting, one.seed) for one in self.files)
-        run, number = runs.most_common(1)[0]
-        if number > 1:
-            raise ValueError(f"{number} files for {' '.join(str(part) for part in run if part)}")
-        file, number = Counter(one.file for one in self.files).most_common(1)[0]
-        if number > 1:
-            raise ValueError(f"file {file!r} occurs twice")
+        counts_of_runs = Counter(
+            (file.study, file.language, file.setting, file.seed) for file in self.files
+        )
+        for run, count in counts_of_runs.items():
+            if count > 1:
+                parts = " ".join(str(part) for part in run if part)
+                raise ValueError(f"{count} files for {parts}")
+        for path, count in Counter(file.file for file in self.files).items():
+            if count > 1:
+                raise ValueError(f"file {path!r} occurs twice")
         return self
 
     def execution_spec(self) -> str:
         """Return the `execution_spec` without the files, which are inputs of the jobs."""
         return self._spec("files")
 
-    def of(self, study: str) -> list[PredictionFile]:
-        """Return the entries of the prediction files for a study."""
-        return [one for one in self.files if one.study == study]
+    def files_for(self, study: str) -> list[PredictionFile]:
+        """Return the files with predictions for a study."""
+        return [file for file in self.files if file.study == study]

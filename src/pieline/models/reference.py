@@ -1,7 +1,7 @@
-"""Compare entries with the shipped entries of the papers' models.
+"""Compare the entries of a run with pieline's own entries for the papers' models.
 
-`python -m pieline.models.reference` writes the shipped entries in models.yaml to
-published/model_entries.json.
+`python -m pieline.models.reference` copies pieline's own entries from models.yaml to
+published/model_entries.json. They are called shipped entries in this module.
 """
 
 import json
@@ -32,32 +32,39 @@ def entry_deviations(entry: ModelEntry, reference: Specs) -> tuple[str, ...]:
 
     If there are several shipped entries (for an API and for weights), the one with the fewest
     differences is used. The result is empty for models that are not in a paper.
+
+    Args:
+        entry: Entry of a run.
+        reference: Specs of the shipped entries (see `load_reference`).
     """
-    own = _spec(entry)
-    nearest: tuple[str, ...] = ()
-    # A commit that is pinned for an entry without one is no deviation.
-    pin = {"revision": own["revision"]} if "revision" in own else {}
-    for shipped in reference.get(entry.published_as or "", ()):
-        spec = pin | dict(shipped)
-        deviations = tuple(
-            f"{name.replace('_', ' ')} {_shown(own.get(name))}, the paper's model"
-            f" {_shown(spec.get(name))}"
-            for name in sorted({*own, *spec})
-            if own.get(name) != spec.get(name)
-        )
-        if not deviations:
-            return ()
-        nearest = deviations if not nearest or len(deviations) < len(nearest) else nearest
-    return nearest
+    spec = _comparable_spec(entry)
+    shipped_specs = reference.get(entry.published_as or "", ())
+    return min((_deviations(spec, shipped) for shipped in shipped_specs), key=len, default=())
 
 
-def _shown(value: object) -> str:
+def _deviations(spec: Mapping[str, Any], shipped: Mapping[str, Any]) -> tuple[str, ...]:
+    """Describe the fields in which an execution spec differs from a shipped spec."""
+    deviations = []
+    for field in sorted({*spec, *shipped}):
+        # A commit that is pinned for a shipped entry without a commit is no deviation.
+        if field == "revision" and field not in shipped:
+            continue
+        if spec.get(field) != shipped.get(field):
+            deviations.append(
+                f"{field.replace('_', ' ')} {_format_value(spec.get(field))}, the paper's model"
+                f" {_format_value(shipped.get(field))}"
+            )
+    return tuple(deviations)
+
+
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) and value else canonical_json(value)
 
 
-def _spec(entry: ModelEntry) -> dict[str, Any]:
+def _comparable_spec(entry: ModelEntry) -> dict[str, Any]:
+    """Return the execution spec of an entry without the fields that do not change results."""
     spec = json.loads(entry.execution_spec())
-    return {name: value for name, value in spec.items() if name not in CHANGE_NO_NUMBER}
+    return {field: value for field, value in spec.items() if field not in CHANGE_NO_NUMBER}
 
 
 def main() -> None:
@@ -65,7 +72,7 @@ def main() -> None:
     specs: dict[str, list[dict[str, Any]]] = {}
     for entry in load_registry("models.yaml").values():
         if entry.published_as:
-            specs.setdefault(entry.published_as, []).append(_spec(entry))
+            specs.setdefault(entry.published_as, []).append(_comparable_spec(entry))
     write_json("published/model_entries.json", specs)
 
 

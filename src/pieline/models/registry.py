@@ -30,15 +30,19 @@ AnyEntry = (
 )
 
 
-def _place(fields: Any) -> str:
-    """Return `api` for the entry of an embedder behind an API, else `weights`."""
+def _embedder_tag(fields: Any) -> str:
+    """Return `api` for an embedder behind an API, and `weights` for an embedder with weights.
+
+    Args:
+        fields: Fields of the entry, or the entry itself.
+    """
     source = fields.get("source") if isinstance(fields, dict) else fields.source
     return "api" if source == "api" else "weights"
 
 
 _Embedder = Annotated[
     Annotated[ApiEmbedderEntry, Tag("api")] | Annotated[EmbedderEntry, Tag("weights")],
-    Discriminator(_place),
+    Discriminator(_embedder_tag),
 ]
 Entry = Annotated[
     Bm25Entry
@@ -59,49 +63,58 @@ _NAME_HINT = "use a name of a-z, 0-9, '.', '_' and '-'"
 
 
 def load_registry(path: str | Path, *, added: Mapping[str, Any] | None = None) -> Registry:
-    """Return the entries of models.yaml and, if it exists, models.local.yaml next to it, by name.
+    """Return the entries of models.yaml and of models.local.yaml next to it, by name.
 
-    An entry of models.local.yaml that has only a `revision` pins the commit of an entry of
-    models.yaml that has none. Neither file is an input of a rule: each job receives only the entry
-    that it needs, so that adding a model does not rerun jobs of other models.
+    The file models.local.yaml need not exist. One of its entries that has only a `revision` pins
+    the commit of an entry of models.yaml that pins none. Neither file is an input of a rule: each
+    job receives only the entry that it needs, so that adding a model does not rerun the jobs of
+    other models.
 
     Args:
         path: Path of models.yaml.
-        added: Fields of entries that models.local.yaml does not have yet, by name.
+        added: Fields of further entries of models.local.yaml that are not in the file yet, by name.
 
     Raises:
         UserError: An entry is invalid, or two entries have the same name or label.
     """
     path = Path(path)
-    fields, own = _fields(path), local_file(path)
-    own_fields = _fields(own) if own.exists() else {}
-    for name, each in validated(_NAMED, added or {}, where=own, hint=_NAME_HINT).items():
-        if name in fields or name in own_fields:
-            where = path if name in fields else own
+    local_path = local_file(path)
+    shipped_fields = _read_fields(path)
+    local_fields = _read_fields(local_path) if local_path.exists() else {}
+    added_fields = validated(_NAMED, added or {}, where=local_path, hint=_NAME_HINT)
+    for name, fields in added_fields.items():
+        if name in shipped_fields or name in local_fields:
+            where = path if name in shipped_fields else local_path
             raise UserError(
                 f"there is already a model {name!r}", where=where, hint="use a different name"
             )
-        own_fields[name] = each
-    for name in fields.keys() & own_fields.keys():
-        pin = own_fields.pop(name)
-        if not _pins(pin, fields[name]):
+        local_fields[name] = fields
+    for name in shipped_fields.keys() & local_fields.keys():
+        pin = local_fields.pop(name)
+        if not _pins_commit(pin, shipped_fields[name]):
             raise UserError(
-                f"{path} also has a model {name!r}", where=own, hint="rename your model"
+                f"{path} also has a model {name!r}", where=local_path, hint="rename your model"
             )
-        fields[name] = fields[name] | pin
-    shipped, added = _entries(path, fields), _entries(own, own_fields)
-    names: dict[str, str] = {}
-    for where, entries in ((path, shipped), (own, added)):
+        shipped_fields[name] = shipped_fields[name] | pin
+    shipped_entries = _validate_entries(path, shipped_fields)
+    local_entries = _validate_entries(local_path, local_fields)
+    _check_labels({path: shipped_entries, local_path: local_entries})
+    return shipped_entries | local_entries
+
+
+def _check_labels(entries_by_file: Mapping[Path, Registry]) -> None:
+    """Raise a `UserError` if two entries have the same label apart from case and spaces."""
+    name_of_label: dict[str, str] = {}
+    for path, entries in entries_by_file.items():
         for name, entry in entries.items():
             label = " ".join(entry.label.split())
-            other = names.setdefault(label.casefold(), name)
-            if other != name:
+            first_name = name_of_label.setdefault(label.casefold(), name)
+            if first_name != name:
                 raise UserError(
-                    f"{other} has the same label {label!r}",
-                    where=f"{where}: {name}",
+                    f"{first_name} has the same label {label!r}",
+                    where=f"{path}: {name}",
                     hint="use a different label, because tables show only labels",
                 )
-    return shipped | added
 
 
 def local_file(path: Path) -> Path:
@@ -109,27 +122,27 @@ def local_file(path: Path) -> Path:
     return path.with_suffix(f".local{path.suffix}")
 
 
-def _pins(own: Any, shipped: Any) -> bool:
-    """Return whether the fields of an entry only add the commit that a shipped entry lacks."""
-    is_unpinned = shipped.get("source") == "hub" and not shipped.get("revision")
-    return isinstance(own, dict) and own.keys() == {"revision"} and is_unpinned
+def _pins_commit(local_fields: Any, shipped_fields: Any) -> bool:
+    """Return whether a local entry only adds the commit that a shipped entry does not pin."""
+    is_unpinned = shipped_fields.get("source") == "hub" and not shipped_fields.get("revision")
+    is_pin = isinstance(local_fields, dict) and local_fields.keys() == {"revision"}
+    return is_pin and is_unpinned
 
 
-def _fields(path: Path) -> dict[str, Any]:
+def _read_fields(path: Path) -> dict[str, Any]:
+    """Return the fields of the entries in a file, by name, after checking only the names."""
     return validated(_NAMED, read_yaml(path) or {}, where=path, hint=_HINT)
 
 
-def _entries(path: Path, fields: Mapping[str, Any]) -> Registry:
-    return {name: _entry(each, where=f"{path}: {name}") for name, each in fields.items()}
+def _validate_entries(path: Path, fields_by_name: Mapping[str, Any]) -> Registry:
+    return {
+        name: _validate_entry(fields, where=f"{path}: {name}")
+        for name, fields in fields_by_name.items()
+    }
 
 
-def _kinds_of(entry_class: Any) -> tuple[str, ...]:
-    """Return the possible values of the field `kind` of a class of entries."""
-    return get_args(entry_class.model_fields["kind"].annotation)
-
-
-def _entry(fields: Any, *, where: str) -> AnyEntry:
-    """Validate the fields of an entry.
+def _validate_entry(fields: Any, *, where: str) -> AnyEntry:
+    """Return an entry with validated fields.
 
     Raises:
         UserError: A field is unknown (the hint names the closest one) or invalid.
@@ -137,22 +150,37 @@ def _entry(fields: Any, *, where: str) -> AnyEntry:
     try:
         return ENTRY.validate_python(fields)
     except ValidationError as error:
-        errors = error.errors(include_url=False)
-        # A misspelled field explains that the field of the right name is missing.
-        unknown = next((each for each in errors if each["type"] == "extra_forbidden"), None)
-        if unknown is None:
-            raise UserError(explain(error), where=where, hint=_HINT) from None
-        kind, *location = unknown["loc"]
-        tag = location.pop(0) if kind == "embedder" else ""
-        is_api = tag == "api"
-        entry_class = next(
-            each
-            for each in get_args(AnyEntry)
-            if _kinds_of(each) == (kind,) and (each is ApiEmbedderEntry) == is_api
-        )
-        name = ".".join(map(str, location))
-        hint = nearest(str(location[-1]), keys_at(entry_class, location[:-1]))
-        raise UserError(f"unknown field {name!r}", where=where, hint=hint) from None
+        for detail in error.errors(include_url=False):
+            # Report an unknown field first, because a misspelled field makes another one missing.
+            if detail["type"] == "extra_forbidden":
+                raise _unknown_field_error(detail["loc"], where) from None
+        raise UserError(explain(error), where=where, hint=_HINT) from None
+
+
+def _unknown_field_error(location: tuple[int | str, ...], where: str) -> UserError:
+    """Return an error that states an unknown field and the closest known field.
+
+    Args:
+        location: Location of the field from pydantic: the entry's kind, for an embedder `api` or
+            `weights`, and the path of the field.
+        where: Path of the file and name of the entry.
+    """
+    kind, *field_path = location
+    if kind == "embedder":
+        entry_class = ApiEmbedderEntry if field_path.pop(0) == "api" else EmbedderEntry
+    else:
+        entry_class = _class_of_kind(kind)
+    field = ".".join(str(part) for part in field_path)
+    hint = nearest(str(field_path[-1]), keys_at(entry_class, field_path[:-1]))
+    return UserError(f"unknown field {field!r}", where=where, hint=hint)
+
+
+def _class_of_kind(kind: int | str) -> Any:
+    """Return the class of the entries of a kind (for embedders, the first of two classes)."""
+    for entry_class in get_args(AnyEntry):
+        if kind in get_args(entry_class.model_fields["kind"].annotation):
+            return entry_class
+    raise LookupError(f"no class for kind {kind!r}")
 
 
 def registry_schema() -> dict[str, Any]:

@@ -10,21 +10,23 @@ from pieline.core.files import atomic_path
 
 
 class ResumableTraining:
-    """State of a training run, saved to a checkpoint after each epoch and restored from it.
+    """State of a training run, which is saved after each epoch and restored after an interruption.
 
-    A checkpoint with a different key, or a file that is not a checkpoint, is ignored and
-    overwritten. The caller deletes the file after saving the final weights.
+    The state is saved to a file, the checkpoint. A checkpoint with a different key is ignored and
+    overwritten, and so is an invalid file. The caller deletes the checkpoint after saving the final
+    weights.
 
     Args:
         path: Path of the checkpoint; None disables checkpoints.
-        key: Digest of everything that determines the trained weights.
+        key: Digest of all data and settings that determine the trained weights.
         model: Model to train.
-        optimizer, schedule: Optimizer and learning rate schedule.
+        optimizer: Optimizer of the training.
+        schedule: Learning rate schedule of the training.
 
     Attributes:
         epochs: Reports of the finished epochs.
-        kept_epoch: Number (from 1) of the epoch whose weights are kept; 0 if there is none.
-        memory: Additional state that the caller needs for the next epoch.
+        kept_epoch: Number (from 1) of the epoch whose weights are kept; 0 if no weights are kept.
+        memory: Additional state that the caller sets after an epoch and needs for the next epoch.
     """
 
     def __init__(
@@ -49,7 +51,12 @@ class ResumableTraining:
         self._resume()
 
     def finish_epoch(self, report: Mapping[str, float], *, keep: bool) -> None:
-        """Add the report of an epoch, optionally keep its weights, and write the checkpoint."""
+        """Record that an epoch is finished, and write the checkpoint.
+
+        Args:
+            report: Report of the epoch.
+            keep: Whether to keep the model's current weights, instead of those kept before.
+        """
         self.epochs.append(report)
         if keep:
             self.kept_epoch = len(self.epochs)
@@ -62,13 +69,14 @@ class ResumableTraining:
                 torch.save(self._state(), temporary)
 
     def load_kept(self) -> None:
-        """Load the kept weights into the model."""
+        """Restore the kept weights in the model."""
         self._model.load_state_dict(self._kept)
 
     def _state(self) -> dict[str, Any]:
+        """Return the content of a checkpoint."""
         return {
             "key": self._key,
-            "epochs": list(map(dict, self.epochs)),
+            "epochs": [dict(report) for report in self.epochs],
             "kept": (self.kept_epoch, self._kept),
             "memory": self.memory,
             "weights": self._model.state_dict(),
@@ -77,6 +85,7 @@ class ResumableTraining:
         }
 
     def _resume(self) -> None:
+        """Restore the state from the checkpoint if it exists and has the same key."""
         if not (self._path and self._path.is_file()):
             return
         try:

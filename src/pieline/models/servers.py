@@ -20,10 +20,10 @@ class ServerKind(NamedTuple):
 
     Attributes:
         serves: Supported formats of weights: `GGUF`, `FOLDER` or both.
-        supported_parameters: Request parameters that the server applies; None if unknown. Other
-            parameters must not be sent, or they would be recorded although they have no effect.
+        supported_parameters: Request parameters that affect answers; None if unknown. An entry must
+            not accept other parameters, because they would be recorded without having an effect.
         fields: Fields of an entry that are passed to the server when it is started.
-        needs: Fields that an entry must set, because the server would silently choose a value.
+        needs: Fields that an entry must set, because the server would otherwise choose a value.
     """
 
     serves: frozenset[str]
@@ -49,7 +49,7 @@ CUSTOM = ServerKind(frozenset({GGUF, FOLDER}), None)
 
 
 def custom_command(server: str, **values: object) -> list[str]:
-    """Return the words of a custom server command, with its placeholders filled in.
+    """Return the words of a custom server command after filling in its placeholders.
 
     Args:
         server: Command line.
@@ -60,14 +60,19 @@ def custom_command(server: str, **values: object) -> list[str]:
             `{checkpoint}` or `{port}`.
     """
     words = shlex.split(server)
-    parts = (part for word in words for part in Formatter().parse(word))
-    named = {name for _, name, _, _ in parts if name is not None}
-    if unknown := named - PLACEHOLDERS:
+    placeholders: set[str] = set()
+    for word in words:
+        for _, placeholder, _, _ in Formatter().parse(word):
+            if placeholder is not None:
+                placeholders.add(placeholder)
+    unknown = placeholders - PLACEHOLDERS
+    if unknown:
         known = ", ".join(sorted(PLACEHOLDERS))
         raise ValueError(f"server: unknown placeholder {{{min(unknown)}}}; known: {known}")
-    if lacking := {"checkpoint", "port"} - named:
+    missing = {"checkpoint", "port"} - placeholders
+    if missing:
         raise ValueError(
             f"server: {server!r} is not one of {', '.join(sorted(SERVERS))}, and as a"
-            f" command it lacks {{{min(lacking)}}}"
+            f" command it lacks {{{min(missing)}}}"
         )
     return [word.format(**values) for word in words]

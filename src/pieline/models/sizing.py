@@ -4,6 +4,7 @@ The estimates are rough: they only need to be high enough to schedule a job on a
 finish the job. A retry requests more.
 """
 
+import math
 import re
 
 from pieline.core.errors import UserError
@@ -18,8 +19,10 @@ TRAINING_BYTES_PER_WEIGHT = 16
 INTERPRETER_MB = 4000
 """Memory of Python with torch, the dataset and its vectors."""
 ACTIVATIONS_MB = 2000
-"""Memory of the activations of 32 texts; in training, the activations of all layers are kept."""
+"""Memory of the activations of 32 texts."""
 TRAINING_ACTIVATIONS_MB = 6000
+"""Memory of the activations of 32 texts in training, which keeps the activations of all layers."""
+_MIN_HOST_MEMORY_MB = 8000
 SMALL_MODEL_PARAMETERS = 50_000_000
 """Size up to which embedding the corpora on a CPU is faster than waiting for a GPU."""
 CPU_MODEL_PARAMETERS = 1_000_000_000
@@ -56,30 +59,35 @@ def parameter_count(text: str) -> int:
 def uses_gpu(entry: CheckpointEntry) -> bool:
     """Return whether a cluster should assign a GPU to a model's jobs.
 
-    Models with more than `SMALL_MODEL_PARAMETERS` get a GPU, and so do models of unknown size.
+    Only models with at most `SMALL_MODEL_PARAMETERS` parameters need none. A model of unknown size
+    gets a GPU.
     """
     return estimated_parameters(entry) > SMALL_MODEL_PARAMETERS
 
 
 def needs_gpu(entry: CheckpointEntry) -> bool:
-    """Return whether a model is too slow on a CPU: to train, or to embed IdioLink's test split."""
-    most = SMALL_MODEL_PARAMETERS if isinstance(entry, EncoderEntry) else CPU_MODEL_PARAMETERS
-    return estimated_parameters(entry) > most
+    """Return whether a CPU is too slow to train an encoder or to embed IdioLink's test split."""
+    is_trained = isinstance(entry, EncoderEntry)
+    max_parameters = SMALL_MODEL_PARAMETERS if is_trained else CPU_MODEL_PARAMETERS
+    return estimated_parameters(entry) > max_parameters
 
 
 def gpu_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
-    """Return the GPU memory in MB for running a model, or for training it in float32."""
+    """Return the GPU memory for running a model or, if `training`, for training it in float32.
+
+    The result is in MB, and is rounded up to the next GB.
+    """
     if training:
-        per_weight, activations = TRAINING_BYTES_PER_WEIGHT, TRAINING_ACTIVATIONS_MB
+        bytes_per_weight, activations_mb = TRAINING_BYTES_PER_WEIGHT, TRAINING_ACTIVATIONS_MB
     else:
-        per_weight, activations = BYTES_PER_WEIGHT[entry.dtype], ACTIVATIONS_MB
-    megabytes = estimated_parameters(entry) * per_weight // MEGABYTE + activations
-    return -(-megabytes // 1000) * 1000
+        bytes_per_weight, activations_mb = BYTES_PER_WEIGHT[entry.dtype], ACTIVATIONS_MB
+    weights_mb = estimated_parameters(entry) * bytes_per_weight // MEGABYTE
+    return math.ceil((weights_mb + activations_mb) / 1000) * 1000
 
 
 def host_memory_mb(entry: CheckpointEntry, *, training: bool = False) -> int:
     """Return the main memory in MB of a job that runs or trains a model, on a GPU or the CPU."""
-    return max(8000, INTERPRETER_MB + gpu_memory_mb(entry, training=training))
+    return max(_MIN_HOST_MEMORY_MB, INTERPRETER_MB + gpu_memory_mb(entry, training=training))
 
 
 def server_gpus(entry: LLMEntry) -> int:
@@ -88,26 +96,25 @@ def server_gpus(entry: LLMEntry) -> int:
         return entry.gpus
     if entry.serves_with == "llama.cpp":
         return 0
-    return int(_largest_count(entry) > SMALL_MODEL_PARAMETERS)
+    return 1 if _largest_count(entry) > SMALL_MODEL_PARAMETERS else 0
 
 
 def describe_requirement(entry: ModelEntry) -> str:
     """Describe what is needed to run a model: recorded answers, an API key, a GPU or only time.
 
-    The text is the same on every day, because tables contain it.
+    The text does not depend on the current date, because tables contain it.
     """
     if isinstance(entry, LLMEntry):
         return _llm_requirement(entry)
     if not isinstance(entry, CheckpointEntry) or entry.source != "hub":
         return "only time: this configuration leaves it out"
-    weights = (
-        f"{_gigabytes(estimated_parameters(entry) * BYTES_PER_WEIGHT[entry.dtype])} of weights"
-    )
+    weights_bytes = estimated_parameters(entry) * BYTES_PER_WEIGHT[entry.dtype]
+    weights = f"{_format_gigabytes(weights_bytes)} of weights"
     if needs_gpu(entry):
-        trained = isinstance(entry, EncoderEntry)
-        memory = gpu_memory_mb(entry, training=trained) // 1000
-        time = "2 hours per language" if trained else "half an hour"
-        return f"about {time} on a GPU with {memory} GB, and {weights} from the hub"
+        is_trained = isinstance(entry, EncoderEntry)
+        memory_gb = gpu_memory_mb(entry, training=is_trained) // 1000
+        time = "2 hours per language" if is_trained else "half an hour"
+        return f"about {time} on a GPU with {memory_gb} GB, and {weights} from the hub"
     minutes = round(estimated_parameters(entry) * CPU_MINUTES_PER_PARAMETER)
     return (
         f"only time: about {minutes} minutes on a CPU, with {host_memory_mb(entry) // 1000} GB of"
@@ -116,28 +123,35 @@ def describe_requirement(entry: ModelEntry) -> str:
 
 
 def _llm_requirement(entry: LLMEntry) -> str:
+    """Describe what is needed to query a language model (see `describe_requirement`)."""
     if entry.retired:
         return "answers that were recorded before the provider ended the model"
     if not entry.is_local:
         until = f", until the model ends on {entry.ends}" if entry.ends else ""
         return f"the key {entry.api_key_env}{until}"
-    weights = f"{_gigabytes(_weights_mb(entry) * MEGABYTE)} of weights from the hub"
-    if not (gpus := server_gpus(entry)):
+    weights = f"{_format_gigabytes(_weights_mb(entry) * MEGABYTE)} of weights from the hub"
+    gpus = server_gpus(entry)
+    if not gpus:
         return f"only time: {weights}"
-    memory = -(-server_gpu_memory_mb(entry) // 1000)
-    where = f"{'a GPU' if gpus == 1 else f'{gpus} GPUs'} with {memory} GB, and {weights}"
+    memory_gb = math.ceil(server_gpu_memory_mb(entry) / 1000)
+    hardware = "a GPU" if gpus == 1 else f"{gpus} GPUs"
+    requirement = f"{hardware} with {memory_gb} GB, and {weights}"
     fits_a_laptop = _largest_count(entry) <= UNKNOWN_PARAMETERS
-    return f"{where}; without a GPU, a GGUF file, not compared" if fits_a_laptop else where
+    if fits_a_laptop:
+        requirement += "; without a GPU, a GGUF file, not compared"
+    return requirement
 
 
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size < 1e10 else f"{size / 1e9:.0f} GB"
+def _format_gigabytes(size: int) -> str:
+    """Format a number of bytes in GB, with one decimal below 10 GB."""
+    decimals = 1 if size < 1e10 else 0
+    return f"{size / 1e9:.{decimals}f} GB"
 
 
 def server_gpu_memory_mb(entry: LLMEntry) -> int:
-    """Return the total GPU memory in MB of a language model's server; 0 without a GPU.
+    """Return the memory in MB that a language model's server needs on all its GPUs together.
 
-    The estimate is 125% of the weights plus `ACTIVATIONS_MB`.
+    The estimate is 125% of the weights plus `ACTIVATIONS_MB`. It is 0 for a server without a GPU.
     """
     if not server_gpus(entry):
         return 0
@@ -146,24 +160,32 @@ def server_gpu_memory_mb(entry: LLMEntry) -> int:
 
 def server_host_memory_mb(entry: LLMEntry) -> int:
     """Return the main memory in MB of the job that runs a language model's server."""
-    return max(8000, INTERPRETER_MB + _weights_mb(entry))
+    return max(_MIN_HOST_MEMORY_MB, INTERPRETER_MB + _weights_mb(entry))
 
 
 def _largest_count(entry: LLMEntry) -> int:
-    """Return the largest parameter count in the entry, which includes inactive experts.
+    """Return the largest number in the entry's `parameters`, or else `UNKNOWN_PARAMETERS`.
 
-    If the entry states no count, return `UNKNOWN_PARAMETERS`.
+    For a mixture of experts ("30B, 3B active"), this number includes the inactive experts.
     """
     counts = re.findall(r"\d+(?:\.\d+)?\s*[MB]", entry.parameters or "")
-    return max(map(parameter_count, counts), default=UNKNOWN_PARAMETERS)
+    return max((parameter_count(count) for count in counts), default=UNKNOWN_PARAMETERS)
 
 
 def _weights_mb(entry: LLMEntry) -> int:
-    bits = 8 * BYTES_PER_WEIGHT[entry.dtype or "bfloat16"]
-    # GGUF files state their quantization at the end of their names, such as Q4_K_M or F16.
-    if entry.is_gguf and (match := re.search(r"[QF](\d+)[^.-]*\.gguf$", str(entry.path))):
-        bits = int(match[1]) + (int(match[1]) < 16)  # an additional bit for the scales of blocks
-    return _largest_count(entry) * bits // 8 // MEGABYTE
+    """Return the size in MB of a language model's weights."""
+    return _largest_count(entry) * _bits_per_weight(entry) // 8 // MEGABYTE
+
+
+def _bits_per_weight(entry: LLMEntry) -> int:
+    """Return the bits per weight, which GGUF files state in their names, such as Q4_K_M or F16."""
+    name_of_gguf = str(entry.path) if entry.is_gguf else ""
+    quantization = re.search(r"[QF](\d+)[^.-]*\.gguf$", name_of_gguf)
+    if not quantization:
+        return 8 * BYTES_PER_WEIGHT[entry.dtype or "bfloat16"]
+    bits = int(quantization[1])
+    # Quantized weights need about one more bit for the scales of blocks.
+    return bits + 1 if bits < 16 else bits
 
 
 def estimated_parameters(entry: ModelEntry) -> int:

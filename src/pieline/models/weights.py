@@ -11,7 +11,7 @@ from pieline.models.entries import CheckpointEntry
 def package_file(package: str, pattern: str) -> Path:
     """Return the path of the only file or folder in an installed package that matches a pattern.
 
-    The package is not imported.
+    This function does not import the package.
 
     Args:
         package: Import name of the package.
@@ -20,20 +20,18 @@ def package_file(package: str, pattern: str) -> Path:
     Raises:
         UserError: The package is not installed, or not exactly one path matches.
     """
-    module = importlib.util.find_spec(package)
-    folders = [Path(folder) for folder in (module and module.submodule_search_locations) or ()]
+    spec = importlib.util.find_spec(package)
+    folders = spec.submodule_search_locations if spec else None
     if not folders:
         raise UserError(
             f"Python package {package!r} is not installed",
             where="models.yaml",
             hint="install the locked requirements (make environment)",
         )
-    matching = [
-        path
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-        if path.relative_to(folder).match(pattern)
-    ]
+    matching: list[Path] = []
+    for folder in map(Path, folders):
+        paths = sorted(folder.rglob("*"))
+        matching += [path for path in paths if path.relative_to(folder).match(pattern)]
     if len(matching) != 1:
         raise UserError(
             f"{len(matching)} files match {pattern!r}, not one",
@@ -44,11 +42,11 @@ def package_file(package: str, pattern: str) -> Path:
 
 
 def weights_location(entry: CheckpointEntry) -> str:
-    """Return the path of a model's weights, downloading them if the Hub's cache lacks them.
+    """Return the path of a model's weights, after downloading them if the Hub's cache lacks them.
 
     Raises:
-        UserError: The weights on the Hub or in a package are unavailable, or a file in the folder
-            is a Git LFS pointer.
+        UserError: The weights on the Hub or in a package are unavailable, or a file in the entry's
+            folder is a Git LFS pointer.
     """
     if entry.source == "package":
         return str(package_file(str(entry.package), str(entry.path)))
@@ -61,9 +59,9 @@ def weights_location(entry: CheckpointEntry) -> str:
     assert weights is not None
     folder = weights.snapshot()
 
-    def downloaded(name: str) -> Path | None:
+    def find_file(name: str) -> Path | None:
         return folder / name if (folder / name).exists() else None
 
-    for code in remote_code_checkpoints(entry, downloaded):
+    for code in remote_code_checkpoints(entry, find_file):
         code.snapshot()
     return str(folder)
