@@ -12,7 +12,7 @@ rule jam_variants:
     log:
         log_of(jam_paths.VARIANTS),
     wildcard_constraints:
-        language=jam_files.validated_languages(JAM),
+        language=jam_files.validated_constraint(JAM),
     conda:
         "../envs/core.yaml"
     params:

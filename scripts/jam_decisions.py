@@ -1,8 +1,8 @@
-"""Derive filtering decisions on ID10M's test split from the released originals or from tags."""
+"""Derive filtering decisions on ID10M's test split from the public originals or from tags."""
 
 from pieline.core.jobs import job, optional
 from pieline.studies.jam.originals import (
-    decisions_by_tags,
+    decide_by_tags,
     derive_decisions,
     read_released_originals,
     save_decisions,
@@ -16,5 +16,5 @@ with job(snakemake):
     else:
         dev = optional(snakemake.input.dev)
         others = read_id10m(dev, split="dev") if dev else []
-        decisions = decisions_by_tags(sentences, others, language=snakemake.wildcards.language)
+        decisions = decide_by_tags(sentences, others, language=snakemake.wildcards.language)
     save_decisions(snakemake.output[0], decisions)

@@ -174,7 +174,7 @@ def test_the_released_form_switches_every_part() -> None:
     tuning = settings.fine_tuning
     assert FORMS["released"] == FormDetails(
         dropout=0.5, gradient_accumulation=4, float16=True, cuts_sentences=True, weight_decay=0.01,
-        input="whitespace", drop_unbegun=True,
+        input="whitespace", drop_stray_tags=True,
     )  # fmt: skip
     assert (tuning.epochs, tuning.batch_size, tuning.learning_rate) == (20, 32, 2e-5)
     assert (tuning.seeds, settings.seeds) == ([5, 7, 42, 123, 1773], [42, 43, 44])
@@ -334,7 +334,7 @@ def test_languages_without_a_release(tmp_path: Path) -> None:
         "tags",
     ]
     assert [
-        name for name in language_names() if re.fullmatch(jam_files.validated_languages(jam), name)
+        name for name in language_names() if re.fullmatch(jam_files.validated_constraint(jam), name)
     ] == [
         "english",
         "german",

@@ -11,7 +11,7 @@ from pieline.studies.jam.bio import Span, tags_of
 from pieline.studies.jam.originals import (
     Decision,
     apply_decisions,
-    decisions_by_tags,
+    decide_by_tags,
     derive_decisions,
     filtering_report,
     load_decisions,
@@ -228,7 +228,7 @@ def test_decisions_from_tags():
     ]
     two = TaggedSentence("test-0006", ("cede ", "e ", "molla"), ("B-IDIOM", "O", "B-IDIOM"))
     others = [tagged(7, "È ora di gettare l'ancora.", "gettare l'ancora")]
-    decisions = decisions_by_tags([*raw, two], others, language="italian")
+    decisions = decide_by_tags([*raw, two], others, language="italian")
     assert [(item.decision, item.pie or item.reason) for item in decisions] == [
         ("keep", "vuotato il sacco"),
         ("drop", "no_known_pie"),  # the words of the PIE are not consecutive
@@ -254,7 +254,7 @@ def test_the_real_test_splits_without_a_release(language, figurative, literal, r
         read_id10m(MIRROR / "id10m" / f"{split}_{language}.tsv", split=split)
         for split in ("test", "dev")
     )
-    decisions = decisions_by_tags(raw, dev, language=language)
+    decisions = decide_by_tags(raw, dev, language=language)
     report = filtering_report(
         raw, decisions, apply_decisions(raw, decisions, language=language, where="")
     )

@@ -27,7 +27,7 @@ from pieline.studies.jam.variants.validation import (
     read_adjudications,
     read_export,
     review_items,
-    settle,
+    settle_reviews,
     write_adjudications,
 )
 
@@ -246,7 +246,7 @@ def test_spreadsheet_quotes_are_removed(tmp_path):
 
 def test_an_adjudication_decides_against_agreement():
     reviews = [Review(item_id="x", verdict="valid", annotator=name) for name in "ab"]
-    decided, disputed = settle(reviews, [Review(item_id="x", verdict="invalid")])
+    decided, disputed = settle_reviews(reviews, [Review(item_id="x", verdict="invalid")])
     assert (decided["x"].verdict, disputed) == ("invalid", [])
 
 

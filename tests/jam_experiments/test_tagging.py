@@ -14,7 +14,7 @@ from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
 from pieline.models.entries import EncoderEntry
-from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag, span_text, spans_of, white_space_words
+from pieline.studies.jam.bio import TAG_IDS, TAGS, Tag, span_text, spans_of, whitespace_word_spans
 from pieline.studies.jam.predictions.tagging import predict
 from pieline.studies.jam.raw.id10m import (
     TaggedSentence,
@@ -333,7 +333,7 @@ WORDS: list[Tag] = ["O"] * 3 + ["B-IDIOM", "I-IDIOM", "I-IDIOM", "B-IDIOM", "O"]
 @pytest.mark.parametrize("language", ["english", "german"])
 def test_words_of_the_real_data_are_what_splitting_at_white_space_gives(language: str) -> None:
     for item in read_id10m(MIRROR / f"id10m/test_{language}.tsv", split="test"):
-        words = [span_text(item.tokens, place) for place in white_space_words(item.tokens)]
+        words = [span_text(item.tokens, place) for place in whitespace_word_spans(item.tokens)]
         assert words == item.text.split()
 
 
@@ -384,8 +384,8 @@ def test_in_the_released_form_an_unbegun_tag_marks_no_idiom() -> None:
     class Stub:
         """Tagger whose model predicts `numbers`."""
 
-        def tag(self, texts: list[list[str]], *, drop_unbegun: bool) -> list[list[Tag]]:
-            return [decode(sentence, numbers, drop_unbegun=drop_unbegun) for _ in texts]
+        def tag(self, texts: list[list[str]], *, drop_stray_tags: bool) -> list[list[Tag]]:
+            return [decode(sentence, numbers, drop_stray_tags=drop_stray_tags) for _ in texts]
 
     item = JamSentence(
         id="test-0001", original_id="test-0001", variant_number=0, language="english",

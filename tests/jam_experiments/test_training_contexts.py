@@ -104,8 +104,8 @@ def test_the_script_tags_by_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         def __init__(self, weights: str) -> None:
             self.tags = weights == "fold-1"
 
-        def tag(self, texts: list[list[str]], *, drop_unbegun: bool) -> list[list[Tag]]:
-            assert not drop_unbegun
+        def tag(self, texts: list[list[str]], *, drop_stray_tags: bool) -> list[list[Tag]]:
+            assert not drop_stray_tags
             first: Tag = "B-IDIOM" if self.tags else "O"
             return [[first, *["O"] * (len(text) - 1)] for text in texts]
 

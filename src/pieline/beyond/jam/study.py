@@ -26,5 +26,5 @@ class ExtendedJam(Extended[JamSettings, BeyondJam], JamStudy):
 
 def added_texts(study: Jam, language: str, setting: str) -> str:
     """Return the path of the texts that a setting adds to the training data."""
-    neutral = files.shows_neutral(study, setting)
+    neutral = files.uses_neutral_contexts(study, setting)
     return (paths.NEUTRAL_CONTEXTS if neutral else paths.DATASET).format(language=language)

@@ -1,4 +1,4 @@
-"""BIO tags of PIEs and the spans that they mark (ID10M-JAM, section 3.1)."""
+"""Convert between BIO tags of PIEs and token spans (ID10M-JAM, section 3.1)."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -9,8 +9,8 @@ OUTSIDE: Tag = "O"
 BEGIN: Tag = "B-IDIOM"
 INSIDE: Tag = "I-IDIOM"
 TAGS: tuple[Tag, ...] = (OUTSIDE, BEGIN, INSIDE)
-TAG_IDS: dict[str, int] = {tag: number for number, tag in enumerate(TAGS)}
-"""Id of each tag, as in the field `tag_ids` of the ID10M-JAM release."""
+TAG_IDS: dict[str, int] = {tag: tag_id for tag_id, tag in enumerate(TAGS)}
+"""Id of each tag, as in the field `tag_ids` of ID10M-JAM's public data."""
 
 
 class Span(NamedTuple):
@@ -21,43 +21,45 @@ class Span(NamedTuple):
 
 
 def spans_of(tags: Sequence[str]) -> list[Span]:
-    """Return the token spans marked by BIO tags, in order (section 3.1).
+    """Return the token spans that BIO tags mark, in order (section 3.1).
 
     Raises:
-        ValueError: A tag is unknown, or an I tag does not follow a B or I tag; the message states
-            the token number.
+        ValueError: A tag is unknown, or an I tag does not follow a B or I tag. The message states
+            the number (from 1) of the token.
     """
     spans: list[Span] = []
-    for number, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         if tag == BEGIN:
-            spans.append(Span(number, number + 1))
+            spans.append(Span(index, index + 1))
         elif tag == INSIDE:
-            if not spans or spans[-1].end != number:
-                raise ValueError(f"{INSIDE} without {BEGIN} at token {number + 1}")
-            spans[-1] = Span(spans[-1].start, number + 1)
+            continues_last_span = bool(spans) and spans[-1].end == index
+            if not continues_last_span:
+                raise ValueError(f"{INSIDE} without {BEGIN} at token {index + 1}")
+            spans[-1] = Span(spans[-1].start, index + 1)
         elif tag != OUTSIDE:
-            raise ValueError(f"unknown tag {tag!r} at token {number + 1}")
+            raise ValueError(f"unknown tag {tag!r} at token {index + 1}")
     return spans
 
 
-def valid_tags(tags: Sequence[Tag], *, drop_unbegun: bool = False) -> list[Tag]:
-    """Return valid BIO tags.
+def valid_tags(tags: Sequence[Tag], *, drop_stray_tags: bool = False) -> list[Tag]:
+    """Return BIO tags in which stray I tags, which do not follow a B or I tag, are replaced.
 
-    An I tag at the start or after O becomes a B, as in seqeval. With `drop_unbegun`, this tag and
-    the I tags after it become O instead, as in ID10M-JAM's code.
+    A stray I tag becomes a B tag, as in seqeval. With `drop_stray_tags`, a stray I tag and the I
+    tags after it become O instead, as in the authors' code.
     """
-    replacement = OUTSIDE if drop_unbegun else BEGIN
-    valid: list[Tag] = []
+    replacement = OUTSIDE if drop_stray_tags else BEGIN
+    repaired_tags: list[Tag] = []
     for tag in tags:
-        is_inside_span = bool(valid) and valid[-1] != OUTSIDE
-        valid.append(replacement if tag == INSIDE and not is_inside_span else tag)
-    return valid
+        previous_tag = repaired_tags[-1] if repaired_tags else OUTSIDE
+        is_stray = tag == INSIDE and previous_tag == OUTSIDE
+        repaired_tags.append(replacement if is_stray else tag)
+    return repaired_tags
 
 
 def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
-    """Return one BIO tag for each of `length` tokens; the inverse function is `spans_of`.
+    """Return the BIO tags of a sentence with `length` tokens, given its token spans.
 
-    The spans must not overlap.
+    This function is the inverse of `spans_of`. The spans must not overlap.
     """
     tags: list[Tag] = [OUTSIDE] * length
     for start, end in spans:
@@ -66,18 +68,22 @@ def tags_of(spans: Iterable[Span], length: int) -> list[Tag]:
 
 
 def span_text(tokens: Sequence[str], span: Span) -> str:
-    """Return the text of a token span without surrounding space.
+    """Return the text of a token span without surrounding white space.
 
-    Tokens include their trailing spaces.
+    `tokens` are the tokens of the sentence, each with its trailing space.
     """
     return "".join(tokens[span.start : span.end]).strip()
 
 
-def white_space_words(tokens: Sequence[str]) -> list[Span]:
-    """Return the token span of each word between white space, such as "lurch!" of two tokens."""
-    bounds = []
-    for number, token in enumerate(tokens):
-        if number == 0 or token[:1].isspace() or tokens[number - 1][-1:].isspace():
-            bounds.append(number)
-    bounds.append(len(tokens))
-    return [Span(start, end) for start, end in pairwise(bounds)]
+def whitespace_word_spans(tokens: Sequence[str]) -> list[Span]:
+    """Return the token span of each word, where only white space separates words.
+
+    For example, the tokens "lurch" and "!" form one word.
+    """
+    word_starts = []
+    follows_space = True
+    for index, token in enumerate(tokens):
+        if follows_space or token[:1].isspace():
+            word_starts.append(index)
+        follows_space = token[-1:].isspace()
+    return [Span(start, end) for start, end in pairwise([*word_starts, len(tokens)])]

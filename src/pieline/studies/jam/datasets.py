@@ -1,7 +1,7 @@
 """Build the dataset of ID10M-JAM: originals with enough valid variants, and a manifest of counts.
 
-`<language>.jsonl` has one line per input sentence; each original is followed by its selected
-variants. The manifest in the same folder states sources and counts.
+`<language>.jsonl` has one line per sentence. The selected variants of an original follow it. The
+manifest in the same folder states the sources of the data, and counts.
 """
 
 import random
@@ -14,23 +14,28 @@ from pieline.core.errors import UserError
 from pieline.core.upstream import NOT_VERIFIED, Verification
 from pieline.languages.spelling import normalize
 from pieline.studies.jam.records import JamSentence, Original, Variant, VariantSource, as_sentence
-from pieline.studies.jam.variants.validation import Review, apply_reviews, check_reviews, settle
+from pieline.studies.jam.variants.validation import (
+    Review,
+    apply_reviews,
+    check_reviews,
+    settle_reviews,
+)
 
-KEPT = 3
-"""Valid variants of each original that are kept; originals with fewer are dropped (section 3.4)."""
+KEPT_VARIANTS = 3
+"""Number of valid variants kept per original; originals with fewer are dropped (section 3.4)."""
 SEED = 42
-"""Seed for choosing among valid variants."""
+"""Seed for choosing among the valid variants of an original."""
 Reviewer = Literal["human", "automatic"]
 """Handling of variants without a human verdict: `human` treats them as invalid; `automatic` treats
 them as valid unless a check flags them."""
 
 
 class JamManifest(Verification):
-    """Description of an ID10M-JAM dataset; inherited fields state how variants were verified.
+    """Sources and counts of an ID10M-JAM dataset, and whether its variants are the public ones.
 
     Attributes:
         language: Language of the sentences.
-        originals_are_released: Whether the originals match the released digest.
+        originals_are_released: Whether the originals equal the public originals, by digest.
         variants_source: Source of the variants.
         review: Handling of variants without a human verdict.
         originals: Number of originals in the dataset.
@@ -64,15 +69,14 @@ class JamManifest(Verification):
 
     @property
     def is_released(self) -> bool:
-        """Return whether this is the published dataset, as needed for the paper's numbers."""
+        """Return whether this is the public dataset, which the paper's numbers describe."""
         return self.originals_are_released and self.verified is not None
 
 
 def is_valid(variant: Variant, *, review: Reviewer) -> bool:
-    """Return whether a variant may be in the dataset.
+    """Return whether a variant is valid by its human verdict or, without one, by automatic checks.
 
-    Human verdicts take precedence. An unreviewed variant is valid only if `review` is `automatic`
-    and no check flagged it.
+    An unreviewed variant is valid only if `review` is `automatic` and no check flagged the variant.
     """
     if variant.verdict == "unreviewed":
         return review == "automatic" and not variant.flags
@@ -86,28 +90,29 @@ def select_variants(
     review: Reviewer,
     seed: int = SEED,
 ) -> list[JamSentence]:
-    """Return the originals with at least `KEPT` valid variants, each with `KEPT` of them.
+    """Return each original that has enough valid variants, followed by `KEPT_VARIANTS` of them.
 
-    The random choice is seeded per original, so an added original does not change the variants of
-    the others.
+    The variants are chosen at random, with a seed per original. Therefore, an added original does
+    not change the chosen variants of other originals.
     """
-    valid: dict[str, list[Variant]] = defaultdict(list)
-    for item in variants:
-        if is_valid(item, review=review):
-            valid[item.original_id].append(item)
+    valid_by_original: dict[str, list[Variant]] = defaultdict(list)
+    for variant in sorted(variants, key=lambda variant: variant.number):
+        if is_valid(variant, review=review):
+            valid_by_original[variant.original_id].append(variant)
     sentences = []
     for original in originals:
-        candidates = sorted(valid[original.id], key=lambda item: item.number)
-        if len(candidates) < KEPT:
+        candidates = valid_by_original[original.id]
+        if len(candidates) < KEPT_VARIANTS:
             continue
         chooser = random.Random(f"{seed}:{original.id}")  # noqa: S311 - not for secrets
-        chosen = chooser.sample(candidates, KEPT)
+        chosen = chooser.sample(candidates, KEPT_VARIANTS)
+        chosen.sort(key=lambda variant: variant.number)
         sentences.append(as_sentence(original))
-        sentences += [as_sentence(item) for item in sorted(chosen, key=lambda item: item.number)]
+        sentences += [as_sentence(variant) for variant in chosen]
     return sentences
 
 
-def describe(
+def make_manifest(
     sentences: Sequence[JamSentence],
     originals: Sequence[Original],
     variants: Sequence[Variant],
@@ -125,37 +130,40 @@ def describe(
         variants: Variants before the selection.
         review: Handling of variants without a human verdict.
         disputed: Ids of variants on which annotators disagree.
-        originals_are_released: Whether the originals match the released digest.
+        originals_are_released: Whether the originals equal the public originals, by digest.
         verification: How the variants were verified.
 
     Raises:
         UserError: The dataset is empty.
     """
-    kept = [item for item in sentences if item.is_original]
-    if not kept:
+    kept_originals = [sentence for sentence in sentences if sentence.is_original]
+    if not kept_originals:
         raise UserError(
             f"no original has enough valid variants ({len(variants)} variants, review: {review})",
             hint="have the tasks annotated and name the export in jam.variants.annotations, or set"
             " jam.variants.review to automatic",
         )
-    ids = {item.id for item in kept}
+    kept_ids = {original.id for original in kept_originals}
+    figurative = sum(original.is_figurative for original in kept_originals)
+    verdict_counts = Counter(variant.verdict for variant in variants)
+    flag_counts = Counter(flag for variant in variants for flag in variant.flags)
     return JamManifest(
         **verification.model_dump(),
-        language=kept[0].language,
+        language=kept_originals[0].language,
         originals_are_released=originals_are_released,
         variants_source=variants[0].source,
         review=review,
-        originals=len(kept),
-        figurative=sum(item.is_figurative for item in kept),
-        literal=sum(not item.is_figurative for item in kept),
-        variants=len(sentences) - len(kept),
-        unique_pies=count_pies(kept),
-        dropped_originals=[item.id for item in originals if item.id not in ids],
+        originals=len(kept_originals),
+        figurative=figurative,
+        literal=len(kept_originals) - figurative,
+        variants=len(sentences) - len(kept_originals),
+        unique_pies=count_pies(kept_originals),
+        dropped_originals=[item.id for item in originals if item.id not in kept_ids],
         candidate_variants=len(variants),
-        valid_variants=sum(is_valid(item, review=review) for item in variants),
+        valid_variants=sum(is_valid(variant, review=review) for variant in variants),
         disputed=sorted(disputed),
-        verdicts=dict(sorted(Counter(item.verdict for item in variants).items())),
-        flags=dict(sorted(Counter(flag for item in variants for flag in item.flags).items())),
+        verdicts=dict(sorted(verdict_counts.items())),
+        flags=dict(sorted(flag_counts.items())),
     )
 
 
@@ -183,7 +191,7 @@ def judge_variants(
     adjudications: Sequence[Review],
     where: str,
 ) -> JudgedVariants:
-    """Apply human reviews to the variants (section 3.4); disputed variants become invalid.
+    """Return the variants after human reviews (section 3.4); disputed variants are invalid.
 
     `where` names the review files in error messages.
 
@@ -192,12 +200,12 @@ def judge_variants(
             reviewers is unusable.
     """
     check_reviews(variants, [*reviews, *adjudications], where=where)
-    settled, disputed = settle(reviews, adjudications)
-    judged = [
-        # Disputed variants have no final verdict, regardless of any earlier one.
-        item.model_copy(update={"verdict": "invalid"}) if item.id in disputed else item
-        for item in apply_reviews(originals, variants, settled, where=where)
-    ]
+    final_reviews, disputed = settle_reviews(reviews, adjudications)
+    judged = []
+    for variant in apply_reviews(originals, variants, final_reviews, where=where):
+        # A verdict from before these reviews does not count for a disputed variant.
+        update = {"verdict": "invalid"} if variant.id in disputed else {}
+        judged.append(variant.model_copy(update=update))
     return JudgedVariants(judged, disputed)
 
 
@@ -210,18 +218,18 @@ def build_dataset(
     review: Reviewer,
     limit: int | None = None,
 ) -> JamDataset:
-    """Select originals and variants (section 3.4).
+    """Return the dataset of originals and their valid variants, with a manifest (section 3.4).
 
-    `limit` is the number of originals to use, with their variants; None for all.
+    With `limit`, the dataset has at most this number of originals.
 
     Raises:
         UserError: The dataset is empty.
     """
     sentences = select_variants(originals, judged.variants, review=review)
-    starts = [place for place, sentence in enumerate(sentences) if sentence.is_original]
-    if limit and limit < len(starts):
-        sentences = sentences[: starts[limit]]
-    manifest = describe(
+    if limit:
+        selected_ids = [sentence.id for sentence in sentences if sentence.is_original][:limit]
+        sentences = [item for item in sentences if item.original_id in selected_ids]
+    manifest = make_manifest(
         sentences,
         originals,
         judged.variants,
@@ -234,5 +242,5 @@ def build_dataset(
 
 
 def count_pies(sentences: Iterable[JamSentence | Original]) -> int:
-    """Count distinct PIEs, ignoring case, spacing and punctuation."""
-    return len({normalize(pie) for item in sentences for pie in item.pies})
+    """Return the number of distinct PIEs, ignoring case, spacing and punctuation."""
+    return len({normalize(pie) for sentence in sentences for pie in sentence.pies})

@@ -1,4 +1,4 @@
-"""Files that the jobs of the ID10M-JAM study read."""
+"""Select the files that the jobs of the ID10M-JAM study read."""
 
 from pathlib import Path
 from typing import get_args
@@ -14,25 +14,29 @@ from pieline.study import Study
 
 
 class Jam(Study[JamSettings]):
-    """Base class of the ID10M-JAM study; the study's modules use it as the type of the study."""
+    """Base class of the ID10M-JAM study, which the study's modules use as a type."""
 
     def added_settings(self) -> list[str]:
-        """Return the encoder settings that add training texts (see `ADDED`); the paper has none."""
+        """Return the encoder settings that add training texts (see `ADDED`); none in the paper."""
         return []
 
 
 def is_written(study: Jam, language: str) -> bool:
     """Return whether a model writes the variants of a language.
 
-    With the source `generated`, it writes all variants. With `released`, it writes those of the
-    languages that the release, or the user's own data, lacks.
+    With the source `generated`, a model writes the variants of all languages. With `released`, a
+    model writes variants only for languages without variants in the public data, or in the user's
+    own data if the user has own data.
     """
     source = study.settings.variants.source
+    if source == "generated":
+        return True
     if source != "released":
-        return source == "generated"
-    # A language has either all public files or none.
-    needed = paths.VALIDATED if study.project.own_data else paths.RELEASED
-    return not _has(study, needed, language)
+        return False
+    if study.project.own_data:
+        return not _has_file(study, paths.VALIDATED, language)
+    # The public data has originals and variants of the same languages.
+    return not _has_file(study, paths.RELEASED, language)
 
 
 def written_languages(study: Jam) -> list[str]:
@@ -41,9 +45,10 @@ def written_languages(study: Jam) -> list[str]:
 
 
 def limit_of_originals(study: Jam, language: str) -> int | None:
-    """Return the number of originals to use; None for all.
+    """Return the maximum number of originals; None for all.
 
-    Validated variants are matched with all originals, and the dataset is limited afterwards.
+    Validated variants must be matched with all originals. Therefore, if variants are read, the
+    dataset is limited instead.
     """
     reads_variants = has_variants(study) and not is_written(study, language)
     return None if reads_variants else study.project.limit
@@ -54,7 +59,7 @@ def written_constraint(study: Jam) -> str:
     return alternatives(name for name in language_names() if is_written(study, name))
 
 
-def validated_languages(study: Jam) -> str:
+def validated_constraint(study: Jam) -> str:
     """Return a wildcard constraint for languages whose variants no model writes."""
     return alternatives(name for name in language_names() if not is_written(study, name))
 
@@ -65,82 +70,89 @@ def has_variants(study: Jam) -> bool:
 
 
 def constraints(study: Jam, *kinds: str) -> dict[str, str]:
-    """Return the wildcard constraints of runs of models of these kinds."""
+    """Return the wildcard constraints for the runs of models of these kinds."""
+    settings = {
+        *get_args(PromptSetting),
+        FINE_TUNED,
+        *ADDED,
+        *study.settings.prompts,
+        *study.external_settings(),
+    }
     return {
         "language": alternatives(language_names()),
         "model": study.project.constraint(*kinds),
-        "setting": alternatives(
-            {
-                *get_args(PromptSetting),
-                FINE_TUNED,
-                *ADDED,
-                *study.settings.prompts,
-                *study.external_settings(),
-            }
-        ),
+        "setting": alternatives(settings),
     }
 
 
 def metrics_on(study: Jam, language: str) -> list[str]:
-    """Return the metric files of the runs of language models and encoders in a language."""
+    """Return the metric files of a language's runs of language models and encoders."""
     return study.plan.metrics(kind=("llm", "encoder"), experiment="", language=language)
 
 
 def own_decisions(study: Jam, language: str) -> str:
     """Return the path of the user's decision file for a language; empty if there is none."""
-    path = Path(study.settings.decisions or "", f"{language}.tsv")
-    return str(path) if study.settings.decisions and path.exists() else ""
+    folder = study.settings.decisions
+    if not folder:
+        return ""
+    path = Path(folder, f"{language}.tsv")
+    return str(path) if path.exists() else ""
 
 
 def decided_by(study: Jam, language: str) -> DecidedBy:
-    """Return the source of the decisions on raw sentences.
+    """Return the source of the decisions on a language's raw sentences.
 
-    The source is a decision file (the user's or the sample's) if there is one, else the released
-    originals if the language has them, else ID10M's tags.
+    The source is a decision file of the user or of the sample, if any. Otherwise, the source is the
+    public originals or, for languages without public originals, ID10M's tags.
     """
     if study.project.is_sample or own_decisions(study, language):
         return "file"
-    return "release" if _has(study, paths.RELEASED, language) else "tags"
+    return "release" if _has_file(study, paths.RELEASED, language) else "tags"
 
 
-def _has(study: Jam, name: str, language: str) -> bool:
-    """Return whether a language's file exists in the user's own data, or else in the release."""
-    name = name.format(language=language)
+def _has_file(study: Jam, pattern: str, language: str) -> bool:
+    """Return whether a language's raw file exists in the user's own data or, without it, publicly.
+
+    `pattern` is the path pattern of the raw file, relative to results/raw.
+    """
+    name = pattern.format(language=language)
     if study.project.own_data:
         return study.project.is_available(name)
     return name in study.project.public_files
 
 
 def released_originals(study: Jam, language: str) -> str | None:
-    """Return the path of the released originals; None if decisions do not come from them."""
-    released = decided_by(study, language) == "release"
-    return paths.RELEASED_ORIGINALS.format(language=language) if released else None
+    """Return the path of the public originals; None if no decisions are derived from them."""
+    is_source = decided_by(study, language) == "release"
+    return paths.RELEASED_ORIGINALS.format(language=language) if is_source else None
 
 
 def extra_pie_source(study: Jam, language: str) -> str | None:
-    """Return the path of the dev split, whose tags provide further PIEs.
+    """Return the path of ID10M's dev split, whose tags provide further PIEs.
 
-    The result is None if decisions do not come from tags, or if the user's data lacks the split.
+    The result is None if decisions are not derived from tags, or if the user's data has no dev
+    split.
     """
     if decided_by(study, language) != "tags":
         return None
-    split = paths.DEV_SPLIT.format(language=language)
-    if study.project.own_data and not study.project.is_available(raw_name(split)):
+    dev_split = paths.DEV_SPLIT.format(language=language)
+    if study.project.own_data and not study.project.is_available(raw_name(dev_split)):
         return None
-    return split
+    return dev_split
 
 
 def decisions(study: Jam, language: str) -> str:
     """Return the path of the decision file: the user's, the sample's or a derived one."""
-    if own := own_decisions(study, language):
-        return own
+    own_file = own_decisions(study, language)
+    if own_file:
+        return own_file
     if study.project.is_sample:
         return study.project.here(f"data/sample/id10m/decisions/{language}.tsv")
     return paths.DECISIONS.format(language=language)
 
 
 def variants_file(study: Jam, language: str) -> str:
-    """Return the path of the file with validated variants: the sample's or the released one."""
+    """Return the path of the file with validated variants: the sample's or the public one."""
     if study.settings.variants.source == "sample":
         return study.project.here(f"data/sample/id10m/variants/{language}.json")
     return paths.RELEASED_VARIANTS.format(language=language)
@@ -150,7 +162,7 @@ def variants_of(study: Jam, language: str) -> str:
     """Return the path of a language's checked variants.
 
     Raises:
-        UserError: This configuration has no variants. Files of an earlier configuration may exist.
+        UserError: This configuration has no variants.
     """
     if not has_variants(study):
         raise UserError(
@@ -162,9 +174,9 @@ def variants_of(study: Jam, language: str) -> str:
 
 
 def released_variants(study: Jam, language: str) -> str | None:
-    """Return the path of the released variants; None if the dataset does not use them."""
-    released = study.settings.variants.source == "released" and not is_written(study, language)
-    return variants_file(study, language) if released else None
+    """Return the path of the public variants; None if the dataset does not use public variants."""
+    is_public = study.settings.variants.source == "released" and not is_written(study, language)
+    return variants_file(study, language) if is_public else None
 
 
 def annotations(study: Jam, language: str) -> list[str]:
@@ -173,12 +185,12 @@ def annotations(study: Jam, language: str) -> list[str]:
 
 
 def adjudications(study: Jam, language: str) -> str | None:
-    """Return the path of the decisions on a language's disputed variants; None if not set."""
+    """Return the path of the decisions on a language's disputed variants; None if there is none."""
     return study.settings.variants.adjudications.get(language)
 
 
 def training_file(study: Jam, language: str) -> str | None:
-    """Return the path of ID10M's train split; None if it is not available."""
+    """Return the path of ID10M's train split; None if the train split is not available."""
     split = paths.TRAIN_SPLIT.format(language=language)
     return split if study.project.is_available(raw_name(split)) else None
 
@@ -189,37 +201,49 @@ def manifest(study: Jam, language: str) -> str | None:
 
 
 def sentences(study: Jam, language: str) -> str:
-    """Return the path of the dataset, or of the originals if there are no variants."""
-    return (paths.DATASET if has_variants(study) else paths.ORIGINALS).format(language=language)
+    """Return the path of the sentences that models judge.
+
+    The path is that of the dataset or, if the study uses no variants, of the originals.
+    """
+    pattern = paths.DATASET if has_variants(study) else paths.ORIGINALS
+    return pattern.format(language=language)
 
 
 def train_split(study: Jam, language: str) -> str | None:
-    """Return the path of ID10M's train split; None if encoders are trained on its dev split."""
-    dev = study.settings.train_split == "dev"
-    return None if dev else paths.TRAIN_SPLIT.format(language=language)
+    """Return the path of ID10M's train split; None if encoders are trained on ID10M's dev split."""
+    if study.settings.train_split == "dev":
+        return None
+    return paths.TRAIN_SPLIT.format(language=language)
 
 
 def examples(study: Jam, language: str, setting: str) -> str | None:
-    """Return the path of the split that examples are drawn from; None without examples."""
+    """Return the path of the split from which few-shot examples are drawn.
+
+    The result is None for settings without examples.
+    """
     if setting != FEW_SHOT:
         return None
     return paths.SPLIT.format(split=study.settings.train_split, language=language)
 
 
 def human_labels(study: Jam) -> list[str]:
-    """Return the paths of two annotators' labels; by default, the sample's simulated labels."""
+    """Return the paths of the files with two people's labels of variants (section 5.1).
+
+    If none are configured, the result is the sample's file of simulated labels.
+    """
     configured = study.settings.humans
     if isinstance(configured, str):
         return [configured]
-    sample = study.project.here("data/sample/id10m/humans/english_simulated.csv")
-    return configured or [sample]
+    if configured:
+        return configured
+    return [study.project.here("data/sample/id10m/humans/english_simulated.csv")]
 
 
 def other_targets(study: Jam) -> list[str]:
-    """Return the paths of the sentences and, with variants, of files for human annotators.
+    """Return the paths of the sentences and, if there are variants, of files for annotators.
 
-    Annotators get a labeling configuration per language, and the English form of the human
-    baseline.
+    The files for annotators are a labeling configuration per language, and the English form of the
+    human baseline.
     """
     languages = study.settings.languages
     targets = [sentences(study, language) for language in languages]
@@ -232,26 +256,28 @@ def other_targets(study: Jam) -> list[str]:
 
 
 def raw_files(study: Jam) -> list[str]:
-    """Return the paths of the raw files on which the configured results depend."""
-    found: set[str | None] = set()
+    """Return the paths of the raw files on which the configured results depend, sorted."""
+    # The functions return None for files that do not apply.
+    raw_paths: set[str | None] = set()
     for language in study.settings.languages:
-        found.add(paths.TEST_SPLIT.format(language=language))
-        found.add(training_file(study, language))
-        found.add(released_originals(study, language))
-        found.add(extra_pie_source(study, language))
-        found.add(released_variants(study, language))
+        raw_paths.add(paths.TEST_SPLIT.format(language=language))
+        raw_paths.add(training_file(study, language))
+        raw_paths.add(released_originals(study, language))
+        raw_paths.add(extra_pie_source(study, language))
+        raw_paths.add(released_variants(study, language))
     for run in study.plan.made(experiment=""):
+        language = run.where["language"]
         if run.kind == "encoder" and not run.archive:
-            found.add(paths.DEV_SPLIT.format(**run.where))
-            found.add(train_split(study, run.where["language"]))
+            raw_paths.add(paths.DEV_SPLIT.format(language=language))
+            raw_paths.add(train_split(study, language))
         elif run.kind == "llm":
-            found.add(examples(study, run.where["language"], run.where["setting"]))
-    return sorted(path for path in found if path)
+            raw_paths.add(examples(study, language, run.where["setting"]))
+    return sorted(path for path in raw_paths if path)
 
 
-def shows_neutral(study: Jam, setting: str) -> bool:
-    """Return whether a setting shows or adds neutral contexts."""
+def uses_neutral_contexts(study: Jam, setting: str) -> bool:
+    """Return whether a setting uses neutral contexts, in a prompt or as added training texts."""
     if setting in ADDED:
         return ADDED[setting] == "neutral"
-    own = study.settings.prompts.get(setting)
-    return own is not None and own.context == "neutral"
+    custom_prompt = study.settings.prompts.get(setting)
+    return custom_prompt is not None and custom_prompt.context == "neutral"

@@ -1,4 +1,4 @@
-"""Per-sentence results of ID10M-JAM, as exported items and as evidence on the results page."""
+"""Answers of ID10M-JAM's runs per sentence, for the export of items and for the results page."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,21 +15,21 @@ from pieline.studies.jam.records import JamSentence, load_sentences
 
 
 class JamItem(Item):
-    """A run's answer to one sentence, judged as in the run's metric file.
+    """A run's answer to one sentence, with the judgment in the run's metric file.
 
     Attributes:
         id: Sentence id.
         original_id: Id of the sentence's original.
         variant: Variant number; 0 for an original.
         gold: Whether the PIE is used as an idiom.
-        answer: Whether the answer names any idiom; null if it is unreadable.
+        answer: Whether the answer names any idiom; null if the answer is unreadable.
         named: Named idioms, joined by "; "; null if the answer is unreadable.
         correct: Whether the answer is correct under the metric file's scoring rule; null for a
             variant whose original is missing, because no metric counts the variant.
-        original_correct: Whether the answer to the original is correct, so that S_M counts the
-            variant; null if the original is missing.
-        drifted: Whether the variant turned a correct decision into a wrong one, so that F_M counts
-            the variant; null if the original is missing.
+        original_correct: Whether the answer to the original is correct; if it is, S_M counts the
+            variant. Null if the original is missing.
+        drifted: Whether the answer to the original is correct and the answer to the variant is not;
+            if so, F_M counts the variant. Null if the original is missing.
     """
 
     id: str
@@ -48,12 +48,13 @@ class JamItem(Item):
 
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
-        """Yield the items of all runs, with sentences in dataset order."""
+        """Yield one item per run and sentence, run by run and in the order of the dataset."""
         pool = Pool()
-        for metric, shared in runs(inputs):
-            for sentence, answer, correct, original_correct in _judged_answers(metric, pool):
+        for metric, shared_columns in runs(inputs):
+            for judged in _judged_answers(metric, pool):
+                sentence, idioms = judged.sentence, judged.answer.idioms
                 yield cls(
-                    **shared,
+                    **shared_columns,
                     language=metric.fields["language"],
                     setting=metric.fields["setting"],
                     id=sentence.id,
@@ -62,47 +63,50 @@ class JamItem(Item):
                     pie="; ".join(sentence.pies),
                     usage="figurative" if sentence.is_figurative else "literal",
                     gold=CLASSES[sentence.is_figurative],
-                    answer=None if answer.idioms is None else CLASSES[bool(answer.idioms)],
-                    named=None if answer.idioms is None else "; ".join(answer.idioms),
-                    outcome=answer.outcome,
-                    correct=correct,
-                    original_correct=original_correct,
-                    drifted=None if correct is None else bool(original_correct) and not correct,
+                    answer=None if idioms is None else CLASSES[bool(idioms)],
+                    named=None if idioms is None else "; ".join(idioms),
+                    outcome=judged.answer.outcome,
+                    correct=judged.correct,
+                    original_correct=judged.original_correct,
+                    drifted=judged.drifted,
                 )
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return the answers to each original and its variants.
+        """Return the answers to each original and to the original's variants, as JSON for the page.
 
-        Returns None if the metric file has no judgments, or if the metrics were not computed from
-        exactly one prediction file.
+        The result is None if the metric file has no judgments, or if its metrics were not computed
+        from exactly one prediction file.
         """
-        if len(metric.predictions(".jsonl")) != 1 or "judged" not in metric.fields:
+        prediction_paths = metric.predictions(".jsonl")
+        if len(prediction_paths) != 1 or "judged" not in metric.fields:
             return None
         sentences_path = _sentences_path(metric)
-        originals: dict[str, list[Json]] = {}
-        for sentence, answer, correct, _ in _judged_answers(metric, pool):
+        answers_by_original: dict[str, list[Json]] = {}
+        for judged in _judged_answers(metric, pool):
+            sentence, answer = judged.sentence, judged.answer
             pool.add(sentences_path, sentence.id, partial(_page_text, sentence))
-            originals.setdefault(sentence.original_id, []).append(
+            answers_by_original.setdefault(sentence.original_id, []).append(
                 {
                     "sentence": sentence.id,
-                    "right": correct,
+                    "right": judged.correct,
                     "answer": _page_answer(answer),
                     "keys": [sample.key[:KEY_SHOWN] for sample in answer.samples],
                 }
             )
         return {
             "kind": "identification",
-            "predictions": metric.predictions(".jsonl")[0],
+            "predictions": prediction_paths[0],
             "sentences": sentences_path,
             "rows": [
-                {"original": name, "sentences": sentences} for name, sentences in originals.items()
+                {"original": original_id, "sentences": answers}
+                for original_id, answers in answers_by_original.items()
             ],
         }
 
 
 class _JudgedAnswer(NamedTuple):
-    """Answer to a sentence, and whether the answers to it and to its original are correct.
+    """Answer to a sentence, with judgments of this answer and of the answer to the original.
 
     Both judgments are None for a variant whose original is missing.
     """
@@ -112,49 +116,68 @@ class _JudgedAnswer(NamedTuple):
     correct: bool | None
     original_correct: bool | None
 
+    @property
+    def drifted(self) -> bool | None:
+        """Whether only the answer to the original is correct; None if the original is missing."""
+        if self.correct is None:
+            return None
+        return bool(self.original_correct) and not self.correct
+
 
 def _sentences_path(metric: MetricFile) -> str:
+    """Return the path of the dataset from which a metric file was computed."""
     return input_of(metric, f"/{metric.fields['language']}.jsonl")
 
 
 def _judged_answers(metric: MetricFile, pool: Pool) -> Iterator[_JudgedAnswer]:
     """Yield the judged answers of a run in dataset order: an original, then its variants."""
-    (path,) = metric.predictions(".jsonl")
-    answers = {item.id: item for item in load_jsonl(path, IdiomPrediction)}
-    correct: dict[str, bool] = {}
+    predictions_path = metric.predictions(".jsonl")[0]
+    answers = {answer.id: answer for answer in load_jsonl(predictions_path, IdiomPrediction)}
+    is_correct: dict[str, bool] = {}
     for original in metric.fields["judged"]:
-        correct[original["id"]] = original["correct"]
-        correct |= original["variants"]
+        is_correct[original["id"]] = original["correct"]
+        is_correct |= original["variants"]
     for sentence in pool.read(_sentences_path(metric), load_sentences):
         yield _JudgedAnswer(
             sentence,
             answers[sentence.id],
-            correct.get(sentence.id),
-            correct.get(sentence.original_id),
+            is_correct.get(sentence.id),
+            is_correct.get(sentence.original_id),
         )
 
 
 def _page_answer(answer: IdiomPrediction) -> str:
+    """Return the text that the results page shows for an answer."""
     if answer.idioms is None:
         return answer.outcome
     return f"idiom: {'; '.join(answer.idioms)}" if answer.idioms else "no idiom"
 
 
 def _page_text(sentence: JamSentence) -> Json:
-    """Return a sentence for the results page, split around its PIE for highlighting."""
-    text = sentence.sentence
-    if spans := spans_of(sentence.tags):
-        place = len("".join(sentence.tokens[: spans[0].start]))
-        marked = span_text(sentence.tokens, spans[0])
-    else:
-        # A literal PIE has no tags. In a variant, the original is last, so search from the end.
-        marked = sentence.pies[0]
-        place = text.lower().rfind(marked.lower())
-    end = place + len(marked)
-    parts = [text[:place], text[place:end], text[end:]] if place >= 0 else [text, "", ""]
+    """Return a sentence as JSON for the results page, which highlights the PIE."""
     return {
-        "parts": parts,
+        "parts": _split_around_pie(sentence),
         "usage": "figurative" if sentence.is_figurative else "literal",
         "pie": "; ".join(sentence.pies),
         "variant": sentence.variant_number,
     }
+
+
+def _split_around_pie(sentence: JamSentence) -> list[str]:
+    """Return the text before the PIE, the PIE, and the text after the PIE.
+
+    If the PIE cannot be located, the first text is the complete sentence, and the others are empty.
+    """
+    text = sentence.sentence
+    spans = spans_of(sentence.tags)
+    if spans:
+        pie = span_text(sentence.tokens, spans[0])
+        start = len("".join(sentence.tokens[: spans[0].start]))
+    else:
+        # A literal PIE has no tags. In a variant, the original is last, so search from the end.
+        pie = sentence.pies[0]
+        start = text.lower().rfind(pie.lower())
+        if start < 0:
+            return [text, "", ""]
+    end = start + len(pie)
+    return [text[:start], text[start:end], text[end:]]

@@ -1,15 +1,14 @@
 """Filter ID10M's test sentences by recorded decisions to get the originals of ID10M-JAM.
 
-Each row of a decision file states whether to keep, drop or fix one raw sentence (section 3.2), and
-names the PIE, because literal sentences have no tags that identify it. Without a decision file,
-decisions are derived from the raw file and the released originals; for languages without a release,
-they are derived from ID10M's tags alone.
+Each row of a decision file states whether to keep, drop or fix one raw sentence (section 3.2). The
+row also names the PIE, because the tags of a literal sentence do not identify the PIE. Without a
+decision file, decisions are derived from the raw file and the public originals. For languages
+without public originals, decisions are derived from ID10M's tags alone.
 """
 
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -32,7 +31,7 @@ from pieline.studies.jam.records import Original
 
 
 class ReleasedRow(BaseModel):
-    """A row of the released originals, `id10m_fixed/<language>.json`."""
+    """A row of the public originals, `id10m_fixed/<language>.json`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -47,35 +46,35 @@ class ReleasedRow(BaseModel):
 
 
 def read_released_originals(path: str | Path) -> list[ReleasedRow]:
-    """Read the released originals.
+    """Read the public originals.
 
     Raises:
-        UserError: The file is not a nonempty JSON array of valid rows; the message states the file
+        UserError: The file is not a nonempty JSON array of valid rows. The message states the file
             and, for an invalid row, its number.
     """
     return [
         validated(
             ReleasedRow,
             # In strict mode, only JSON input allows lists for tuples.
-            canonical_json(row),
+            canonical_json(record),
             where=f"{path}: record {number}",
             hint="download the file again",
             is_json=True,
         )
-        for number, row in enumerate(read_rows(path), start=1)
+        for number, record in enumerate(read_json_records(path), start=1)
     ]
 
 
-def read_rows(path: str | Path) -> list[Any]:
-    """Read the records of a released file.
+def read_json_records(path: str | Path) -> list[Any]:
+    """Read the records of a JSON array, without validating them.
 
     Raises:
         UserError: The file is not a nonempty JSON array.
     """
-    rows = read_json(path)
-    if not isinstance(rows, list) or not rows:
+    records = read_json(path)
+    if not isinstance(records, list) or not records:
         raise UserError("not a JSON array of records", where=path, hint="download the file again")
-    return rows
+    return records
 
 
 Reason = Literal[
@@ -88,29 +87,33 @@ Reason = Literal[
     "no_known_pie",
 ]
 """Reason for dropping or fixing a sentence. `not_recorded` occurs only in decisions derived from
-the release, `no_known_pie` only in decisions derived from tags; the other reasons are the
-paper's."""
+the public originals, and `no_known_pie` only in decisions derived from tags. The paper names the
+other reasons."""
 
 REQUIRED_COLUMNS = ("sentence_id", "decision", "reason", "pie", "text", "tokens", "tags")
 OPTIONAL_COLUMNS = ("is_figurative", "true_idioms")
-_LIST_COLUMNS = frozenset({"tokens", "tags", "true_idioms"})
+_JSON_COLUMNS = frozenset({"tokens", "tags", "true_idioms", "is_figurative"})
 _SAME_SENTENCE = 60.0
-"""Minimum similarity (0-100) between a released sentence and the raw sentence that it corrects."""
+"""Minimum similarity (0-100) between a public original and the raw sentence that it corrects."""
+_TYPO_SIMILARITY = 80.0
+"""Minimum similarity (0-100) between a sentence and its correction if only typos are corrected."""
+_TRANSLATION_MARKS = "(―—"
+"""Characters that begin a translation in ID10M's sentences."""
 
 
 class Decision(Record):
-    """Decision on one raw sentence.
+    """Decision to keep, drop or fix one raw sentence.
 
     Attributes:
         sentence_id: Id of the raw sentence, such as `test-0001`.
         decision: Whether to keep, drop or fix the sentence.
-        reason: Reason for dropping or fixing; null if the sentence is kept.
-        pie: The PIE; null if the sentence is dropped.
-        text: Corrected text; null unless the sentence is fixed.
-        tokens: Corrected tokens; null unless the sentence is fixed.
-        tags: Corrected tags; null unless the sentence is fixed.
+        reason: Reason for dropping or fixing the sentence; null for a kept sentence.
+        pie: The PIE; null for a dropped sentence.
+        text: Corrected text; only for a fixed sentence.
+        tokens: Corrected tokens; only for a fixed sentence.
+        tags: Corrected tags; only for a fixed sentence.
         is_figurative: Whether the PIE is used figuratively; null if the tags determine the usage.
-        true_idioms: The figurative PIE; null if the tags determine its spelling.
+        true_idioms: The figurative PIE; null if the tags determine the spelling of the PIE.
     """
 
     sentence_id: Id
@@ -125,16 +128,22 @@ class Decision(Record):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        if (self.reason is None) != (self.decision == "keep"):
+        """Raise a `ValueError` unless exactly the fields that the decision requires are set."""
+        has_reason, needs_reason = self.reason is not None, self.decision != "keep"
+        if has_reason != needs_reason:
             raise ValueError(
                 "reason is required for dropped and fixed sentences, and not allowed for kept ones"
             )
-        if (self.pie is None) != (self.decision == "drop"):
+        has_pie, needs_pie = self.pie is not None, self.decision != "drop"
+        if has_pie != needs_pie:
             raise ValueError(
                 "pie is required for kept and fixed sentences, and not allowed for dropped ones"
             )
-        for name in ("text", "tokens", "tags"):
-            if (getattr(self, name) is None) != (self.decision != "fix"):
+        needs_corrections = self.decision == "fix"
+        corrections = {"text": self.text, "tokens": self.tokens, "tags": self.tags}
+        for name, correction in corrections.items():
+            has_correction = correction is not None
+            if has_correction != needs_corrections:
                 raise ValueError(
                     f"{name} is required for fixed sentences, and not allowed for others"
                 )
@@ -147,18 +156,15 @@ def load_decisions(path: str | Path) -> list[Decision]:
     The columns `tokens`, `tags`, `true_idioms` and `is_figurative` contain JSON.
 
     Raises:
-        UserError: The header is wrong, a row is invalid or a sentence occurs twice; the message
+        UserError: The header is wrong, a row is invalid, or a sentence occurs twice. The message
             states the file and, for an invalid row, the line.
     """
     hint = f"write all columns ({', '.join(REQUIRED_COLUMNS)}), and leave unused cells empty"
     rows = read_table(
         path, REQUIRED_COLUMNS, more=OPTIONAL_COLUMNS, delimiter="\t", quoted=False, hint=hint
     )
-    decisions = [
-        _decision({name: cell for name, cell in row.items() if cell}, where=f"{path}:{line}")
-        for line, row in rows
-    ]
-    check_unique_ids([item.sentence_id for item in decisions], where=path)
+    decisions = [_parse_row(row, where=f"{path}:{line}") for line, row in rows]
+    check_unique_ids([decision.sentence_id for decision in decisions], where=path)
     return decisions
 
 
@@ -170,9 +176,9 @@ def save_decisions(path: str | Path, decisions: Iterable[Decision]) -> None:
     """
     columns = REQUIRED_COLUMNS + OPTIONAL_COLUMNS
     lines = ["\t".join(columns)]
-    for item in decisions:
-        fields = item.model_dump(mode="json", exclude_none=True)
-        lines.append("\t".join(_cell(name, fields.get(name)) for name in columns))
+    for decision in decisions:
+        fields = decision.model_dump(mode="json")
+        lines.append("\t".join(_format_cell(column, fields[column]) for column in columns))
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
@@ -186,6 +192,8 @@ def apply_decisions(
 ) -> list[Original]:
     """Return the kept and fixed sentences as originals, in raw order (section 3.2).
 
+    Near-duplicate originals with the same usage cause a warning.
+
     Args:
         sentences: Raw test split.
         decisions: One decision per sentence.
@@ -198,28 +206,18 @@ def apply_decisions(
             sentences and decisions do not correspond one to one, tags or tokens do not fit the
             text, a PIE is not in its sentence, or no sentence is kept.
     """
-    expected = get_language(language)
-    text = " ".join(item.text for item in sentences)
-    if not is_in_language(text, expected.code, language_codes()):
-        hint = "use the file for this language"
-        raise UserError(f"the sentences are not in {expected.label}", where=raw, hint=hint)
-    check_sentences(
-        sentences,
-        path=raw,
-        code=expected.code,
-        label=expected.label,
-        codes=language_codes(),
-        light_words=expected.light_words,
+    _check_raw_sentences(sentences, language, raw)
+    decision_by_id = {decision.sentence_id: decision for decision in decisions}
+    _check_correspondence(
+        [sentence.id for sentence in sentences], decision_by_id, where=where, raw=raw
     )
-    by_id = {item.sentence_id: item for item in decisions}
-    _check_correspondence([item.id for item in sentences], by_id, where=where, raw=raw)
     originals = []
     for sentence in sentences:
-        decision = by_id[sentence.id]
+        decision = decision_by_id[sentence.id]
         if decision.decision == "drop":
             continue
         try:
-            originals.append(_original(sentence, decision, language))
+            originals.append(_make_original(sentence, decision, language))
         except ValueError as error:
             problem = explain(error) if isinstance(error, ValidationError) else str(error)
             hint = f"correct the sentence ({raw}:{sentence.line}) or the decision"
@@ -230,89 +228,123 @@ def apply_decisions(
             where=where,
             hint="tag idioms in the test file, or keep sentences in the decisions",
         )
-    kinds = [(one.id, one.sentence, one.is_figurative) for one in originals]
-    warn_of_near_duplicates(kinds, raw)
+    texts_with_usage = [(item.id, item.sentence, item.is_figurative) for item in originals]
+    warn_of_near_duplicates(texts_with_usage, raw)
     return originals
 
 
+def _check_raw_sentences(
+    sentences: Sequence[TaggedSentence], language: str, path: str | Path
+) -> None:
+    """Raise a `UserError` if sentences are in another language or implausible.
+
+    `path` is the path of the raw split, for error messages.
+    """
+    expected = get_language(language)
+    all_text = " ".join(sentence.text for sentence in sentences)
+    if not is_in_language(all_text, expected.code, language_codes()):
+        hint = "use the file for this language"
+        raise UserError(f"the sentences are not in {expected.label}", where=path, hint=hint)
+    check_sentences(
+        sentences,
+        path=path,
+        code=expected.code,
+        label=expected.label,
+        codes=language_codes(),
+        light_words=expected.light_words,
+    )
+
+
 def _check_correspondence(
-    sentences: Sequence[str], decisions: Collection[str], *, where: str | Path, raw: str | Path
+    sentence_ids: Sequence[str], decided_ids: Collection[str], *, where: str | Path, raw: str | Path
 ) -> None:
     """Raise a `UserError` unless each sentence has a decision, and each decision a sentence."""
-    ids = set(sentences)
-    missing = [name for name in sentences if name not in decisions]
-    extra = [name for name in decisions if name not in ids]
-    if missing or extra:
-        problem = f"no decision for {missing[0]}" if missing else f"unknown raw sentence {extra[0]}"
-        hint = (
-            f"use decisions for the same version of {raw}: {len(missing)} of its"
-            f" {len(ids)} sentences have no decision, and {len(extra)} decisions have no"
-            " sentence"
-        )
-        raise UserError(problem, where=where, hint=hint)
+    undecided = [name for name in sentence_ids if name not in decided_ids]
+    known_ids = set(sentence_ids)
+    unknown = [name for name in decided_ids if name not in known_ids]
+    if not undecided and not unknown:
+        return
+    if undecided:
+        problem = f"no decision for {undecided[0]}"
+    else:
+        problem = f"unknown raw sentence {unknown[0]}"
+    hint = (
+        f"use decisions for the same version of {raw}: {len(undecided)} of its"
+        f" {len(known_ids)} sentences have no decision, and {len(unknown)} decisions have no"
+        " sentence"
+    )
+    raise UserError(problem, where=where, hint=hint)
 
 
 def derive_decisions(
     sentences: Sequence[TaggedSentence], released: Sequence[ReleasedRow], *, where: str | Path
 ) -> list[Decision]:
-    """Derive the decisions that turn the raw sentences into the released originals.
+    """Derive the decisions that turn the raw sentences into the public originals.
 
-    The release keeps the raw order. A row whose text equals a raw sentence belongs to that
-    sentence; any other row is a correction of the most similar raw sentence between its neighbors.
-    The reasons for dropping sentences were not published (`not_recorded`); the reasons for
-    corrections are inferred from the change. `where` is the path of the released originals, for
-    error messages.
+    The public originals are in raw order. A public row whose text equals a raw sentence belongs to
+    this raw sentence. Any other public row is a correction of the most similar raw sentence between
+    the raw sentences of the previous and the next row. The reasons for dropping sentences are not
+    public (`not_recorded`). The reasons for corrections are inferred from the change.
+
+    Args:
+        sentences: Raw sentences.
+        released: Rows of the public originals.
+        where: Path of the public originals, for error messages.
 
     Raises:
-        UserError: No raw sentence corresponds to a released row, or a row does not have exactly one
+        UserError: No raw sentence corresponds to a public row, or a row does not have exactly one
             PIE.
     """
-    places = _places([item.text for item in sentences], [row.sentence for row in released], where)
-    rows = dict(zip(places, released, strict=True))
+    raw_indices = _match_to_raw(
+        [row.sentence for row in released], [sentence.text for sentence in sentences], where
+    )
+    row_by_index = dict(zip(raw_indices, released, strict=True))
     decisions = []
-    for place, sentence in enumerate(sentences):
-        if place in rows:
-            decisions.append(_derived(sentence, rows[place]))
+    for index, sentence in enumerate(sentences):
+        if index in row_by_index:
+            decision = _derive_decision(sentence, row_by_index[index])
         else:
-            decisions.append(
-                Decision(sentence_id=sentence.id, decision="drop", reason="not_recorded")
-            )
+            decision = Decision(sentence_id=sentence.id, decision="drop", reason="not_recorded")
+        decisions.append(decision)
     return decisions
 
 
-def decisions_by_tags(
-    sentences: Sequence[TaggedSentence], others: Sequence[TaggedSentence], *, language: str
+def decide_by_tags(
+    sentences: Sequence[TaggedSentence], other_sentences: Sequence[TaggedSentence], *, language: str
 ) -> list[Decision]:
-    """Derive decisions from ID10M's tags for languages without manual filtering.
+    """Derive decisions from ID10M's tags, for languages without manual filtering.
 
     A sentence with one tagged idiom is kept as figurative. A sentence without tags is kept as
-    literal if it contains PIEs that are tagged in other sentences of `sentences` or `others`; the
-    longest of these PIEs is used. Sentences with several idioms or without a known PIE are dropped.
-    Wrong tags are not corrected.
+    literal if it contains PIEs that are tagged in any other sentence, including `other_sentences`.
+    The longest of these PIEs is used. Sentences with several idioms or without a known PIE are
+    dropped. Wrong tags are not corrected.
     """
     known_pies = {}
-    for item in chain(others, sentences):
-        for idiom in item.idioms:
+    for sentence in [*other_sentences, *sentences]:
+        for idiom in sentence.idioms:
             known_pies[normalize(idiom)] = idiom
     longest_first = sorted(known_pies.values(), key=lambda pie: (-len(pie.split()), pie))
-    return [_decision_by_tags(item, longest_first, language) for item in sentences]
+    return [_decide_on_sentence(sentence, longest_first, language) for sentence in sentences]
 
 
-def _decision_by_tags(
+def _decide_on_sentence(
     sentence: TaggedSentence, known_pies: Sequence[str], language: str
 ) -> Decision:
-    """Derive the decision on a sentence; the first known PIE in it counts as its literal PIE."""
-    name = sentence.id
-    if len(sentence.idioms) > 1:
-        return Decision(sentence_id=name, decision="drop", reason="several_pies")
-    if sentence.idioms:
-        return Decision(sentence_id=name, decision="keep", pie=sentence.idioms[0])
+    """Derive the decision on one sentence from its tags.
+
+    The first of the known PIEs that an untagged sentence contains is the sentence's literal PIE.
+    """
+    tagged_idioms = sentence.idioms
+    if len(tagged_idioms) > 1:
+        return Decision(sentence_id=sentence.id, decision="drop", reason="several_pies")
+    if tagged_idioms:
+        return Decision(sentence_id=sentence.id, decision="keep", pie=tagged_idioms[0])
     tokens = sentence.tokens
-    for pie in known_pies:
-        if contains_pie(sentence.text, pie, language=language):
-            words = shortest_match(tokens, pie, language=language, longest=len(tokens))
-            return Decision(sentence_id=name, decision="keep", pie=words)
-    return Decision(sentence_id=name, decision="drop", reason="no_known_pie")
+    for known_pie in known_pies:
+        if contains_pie(sentence.text, known_pie, language=language):
+            pie_in_text = shortest_match(tokens, known_pie, language=language, longest=len(tokens))
+            return Decision(sentence_id=sentence.id, decision="keep", pie=pie_in_text)
+    return Decision(sentence_id=sentence.id, decision="drop", reason="no_known_pie")
 
 
 def filtering_report(
@@ -320,99 +352,116 @@ def filtering_report(
     decisions: Sequence[Decision],
     originals: Sequence[Original],
 ) -> dict[str, Any]:
-    """Return the counts of the filtering, and the irregularities that remain in the originals."""
+    """Return counts of the decisions and originals, and the irregularities of the originals."""
+    drop_reasons = Counter(item.reason for item in decisions if item.decision == "drop")
+    fix_reasons = Counter(item.reason for item in decisions if item.decision == "fix")
     return {
         "raw_sentences": len(sentences),
-        "raw_with_idiom": sum(bool(item.spans) for item in sentences),
+        "raw_with_idiom": sum(bool(sentence.spans) for sentence in sentences),
         "kept": sum(item.decision == "keep" for item in decisions),
-        "fixed": sum(item.decision == "fix" for item in decisions),
-        "dropped": sum(item.decision == "drop" for item in decisions),
-        "reasons": {
-            kind: dict(Counter(item.reason for item in decisions if item.decision == kind))
-            for kind in ("drop", "fix")
-        },
+        "fixed": fix_reasons.total(),
+        "dropped": drop_reasons.total(),
+        "reasons": {"drop": dict(drop_reasons), "fix": dict(fix_reasons)},
         "originals": len(originals),
-        "figurative": sum(item.is_figurative for item in originals),
-        "literal": sum(not item.is_figurative for item in originals),
-        "oddities": [oddity for item in originals for oddity in oddities(item)],
+        "figurative": sum(original.is_figurative for original in originals),
+        "literal": sum(not original.is_figurative for original in originals),
+        "oddities": [oddity for original in originals for oddity in oddities(original)],
     }
 
 
 def oddities(original: Original) -> list[dict[str, str]]:
-    """Return the irregularities of an original, each with the sentence id, its kind and a text.
+    """Return the irregularities of an original, each with the sentence id, a kind and a text.
 
-    - `pie_spacing`: The PIE contains repeated spaces ("zur  Genüge"), and occurs in the sentence
-      only without them.
-    - `pie_spelling`: The PIE occurs only with different spelling ("achilles ' heel"), case or
-      inflection.
-    - `pie_absent`: The PIE does not occur.
-    - `true_idiom_spacing`, `true_idiom_spelling`, `true_idiom_absent`: One of `true_idioms` occurs
-      only without its repeated spaces, only with different spelling, or not at all.
+    The kinds are:
+
+    - `pie_spacing`: The PIE contains repeated spaces ("zur  Genüge"), and the sentence contains the
+      PIE only without the repeated spaces.
+    - `pie_spelling`: The sentence contains the PIE only with different spelling
+      ("achilles ' heel"), case or inflection.
+    - `pie_absent`: The sentence does not contain the PIE.
+    - `true_idiom_spacing`, `true_idiom_spelling`, `true_idiom_absent`: The same kinds for one of
+      `true_idioms` instead of the PIE.
     - `figurative_without_tags`: The sentence is figurative, but all its tags are O.
     """
     problems = []
-    for name, texts in (("pie", original.pies), ("true_idiom", original.true_idioms)):
-        for text in texts:
-            kind = _difference(text, original)
-            if kind:
-                problems.append({"kind": f"{name}_{kind}", "text": text})
+    for field, pies in (("pie", original.pies), ("true_idiom", original.true_idioms)):
+        for pie in pies:
+            difference = _difference_in_sentence(pie, original)
+            if difference:
+                problems.append({"kind": f"{field}_{difference}", "text": pie})
     if original.is_figurative and not spans_of(original.tags):
         problems.append({"kind": "figurative_without_tags", "text": original.pies[0]})
-    return [{"sentence_id": original.id, **item} for item in problems]
+    return [{"sentence_id": original.id, **problem} for problem in problems]
 
 
-def _difference(text: str, original: Original) -> str | None:
-    """Return how a PIE differs from the words in its sentence (see `oddities`), or None."""
-    if text in original.sentence:
+def _difference_in_sentence(pie: str, original: Original) -> str | None:
+    """Return how a PIE is changed in an original (see `oddities`); None if it is unchanged."""
+    if pie in original.sentence:
         return None
-    if " ".join(text.split()) in original.sentence:
+    if " ".join(pie.split()) in original.sentence:
         return "spacing"
-    if contains_pie(original.sentence, text, language=original.language):
+    if contains_pie(original.sentence, pie, language=original.language):
         return "spelling"
     return "absent"
 
 
-def _decision(fields: Mapping[str, str], *, where: str) -> Decision:
-    """Parse the nonempty cells of a row."""
-    values: dict[str, Any] = dict(fields)
-    for name, text in fields.items():
-        if name in _LIST_COLUMNS or name == "is_figurative":
+def _parse_row(row: Mapping[str, str], *, where: str) -> Decision:
+    """Parse a row of a decision file; empty cells are ignored."""
+    fields: dict[str, Any] = {}
+    for column, cell in row.items():
+        if not cell:
+            continue
+        fields[column] = cell
+        if column in _JSON_COLUMNS:
             try:
-                values[name] = parse_json(text)
+                fields[column] = parse_json(cell)
             except ValueError:
-                hint = "write true or false" if name == "is_figurative" else "write a JSON array"
-                raise UserError(f"{name} is not JSON", where=where, hint=hint) from None
+                hint = "write true or false" if column == "is_figurative" else "write a JSON array"
+                raise UserError(f"{column} is not JSON", where=where, hint=hint) from None
     return validated(
-        Decision, canonical_json(values), where=where, hint="correct this row", is_json=True
+        Decision, canonical_json(fields), where=where, hint="correct this row", is_json=True
     )
 
 
-def _cell(name: str, value: Any) -> str:
+def _format_cell(column: str, value: Any) -> str:
+    """Return the cell of a decision file for a field of a decision."""
     if value is None:
         return ""
-    if name in _LIST_COLUMNS or name == "is_figurative":
+    if column in _JSON_COLUMNS:
         return json.dumps(value, ensure_ascii=False)
-    text = str(value)
-    if "\t" in text or "\n" in text:
-        raise UserError(f"{name} contains a tab or a line end", hint="remove it from the sentence")
-    return text
+    cell = str(value)
+    if "\t" in cell or "\n" in cell:
+        raise UserError(
+            f"{column} contains a tab or a line end", hint="remove it from the sentence"
+        )
+    return cell
 
 
-def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Original:
-    """Apply a keep or fix decision to a raw sentence."""
-    pie = decision.pie or ""
-    tokens = decision.tokens if decision.tokens is not None else sentence.tokens
-    tags = decision.tags if decision.tags is not None else sentence.tags
-    text = decision.text if decision.text is not None else sentence.text
-    idioms = TaggedSentence(sentence.id, tokens, tags).idioms
-    figurative = bool(idioms) if decision.is_figurative is None else decision.is_figurative
+def _make_original(sentence: TaggedSentence, decision: Decision, language: str) -> Original:
+    """Apply a keep or fix decision to a raw sentence.
+
+    Raises:
+        ValueError: Tags, tokens or PIE do not fit the sentence; or the sentence is figurative, but
+            neither the tags nor the decision name the idiom.
+    """
+    # Only a fix decision has text, tokens and tags.
+    text = sentence.text if decision.text is None else decision.text
+    tokens = sentence.tokens if decision.tokens is None else decision.tokens
+    tags = sentence.tags if decision.tags is None else decision.tags
+    tagged_idioms = TaggedSentence(sentence.id, tokens, tags).idioms
+
+    is_figurative = decision.is_figurative
+    if is_figurative is None:
+        is_figurative = bool(tagged_idioms)
     true_idioms = decision.true_idioms
     if true_idioms is None:
-        true_idioms = tuple(idioms) if figurative else ()
-    if figurative and not idioms and decision.true_idioms is None:
-        raise ValueError(
-            "is_figurative is true, but all tags are O; tag the idiom, or set true_idioms"
-        )
+        true_idioms = tuple(tagged_idioms) if is_figurative else ()
+        if is_figurative and not tagged_idioms:
+            raise ValueError(
+                "is_figurative is true, but all tags are O; tag the idiom, or set true_idioms"
+            )
+
+    pie = decision.pie or ""
     if not contains_pie(text, pie, language=language):
         raise ValueError(f"the PIE {pie!r} is not in the sentence")
     return Original(
@@ -423,70 +472,95 @@ def _original(sentence: TaggedSentence, decision: Decision, language: str) -> Or
         tags=tags,
         pies=(pie,),
         true_idioms=true_idioms,
-        is_figurative=figurative,
+        is_figurative=is_figurative,
         was_fixed=decision.decision == "fix",
     )
 
 
-def _derived(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
-    """Derive the keep or fix decision for a raw sentence from its released row."""
+def _derive_decision(sentence: TaggedSentence, row: ReleasedRow) -> Decision:
+    """Derive the keep or fix decision on a raw sentence from the sentence's public row."""
     if len(row.PIE) != 1:
         raise UserError(f"{len(row.PIE)} PIEs instead of 1", where=row.sentence)
     fields: dict[str, Any] = {"sentence_id": sentence.id, "pie": row.PIE[0], "decision": "keep"}
     if row.was_fixed:
-        corrected = {"text": row.sentence, "tokens": row.tokens, "tags": row.tags}
-        fields |= corrected | {"decision": "fix", "reason": _reason(sentence, row)}
+        fields |= {
+            "decision": "fix",
+            "reason": _infer_reason(sentence.text, row.sentence),
+            "text": row.sentence,
+            "tokens": row.tokens,
+            "tags": row.tags,
+        }
     # As in manual decisions, state only what the tags do not determine.
-    idioms = TaggedSentence(sentence.id, row.tokens, row.tags).idioms
-    if bool(idioms) != row.is_figurative:
+    tagged_idioms = TaggedSentence(sentence.id, row.tokens, row.tags).idioms
+    if row.is_figurative != bool(tagged_idioms):
         fields["is_figurative"] = row.is_figurative
-    if list(row.true_idioms) != (idioms if row.is_figurative else []):
+    idioms_by_tags = tagged_idioms if row.is_figurative else []
+    if list(row.true_idioms) != idioms_by_tags:
         fields["true_idioms"] = row.true_idioms
     return Decision(**fields)
 
 
-def _reason(sentence: TaggedSentence, row: ReleasedRow) -> Reason:
-    """Infer the reason for a correction from how the text changed."""
-    if row.sentence == sentence.text:
+def _infer_reason(raw_text: str, corrected_text: str) -> Reason:
+    """Infer the reason for a correction from the change of the text."""
+    if corrected_text == raw_text:
         return "wrong_label"
-    if sentence.text.startswith(row.sentence):
-        removed = sentence.text.removeprefix(row.sentence)
-        if any(mark in removed for mark in "(―—"):
+    if raw_text.startswith(corrected_text):
+        removed_text = raw_text.removeprefix(corrected_text)
+        if any(mark in removed_text for mark in _TRANSLATION_MARKS):
             return "translation_appended"
-    return "typo" if fuzz.ratio(row.sentence, sentence.text) >= 80 else "not_recorded"
+    if fuzz.ratio(corrected_text, raw_text) >= _TYPO_SIMILARITY:
+        return "typo"
+    return "not_recorded"
 
 
-def _places(raw: Sequence[str], released: Sequence[str], where: str | Path) -> list[int]:
-    """Return the ascending indices of the raw sentences that match the released sentences."""
-    positions = {text: place for place, text in enumerate(raw)}
-    exact = [positions.get(text) for text in released]
-    places: list[int] = []
+def _match_to_raw(released: Sequence[str], raw: Sequence[str], where: str | Path) -> list[int]:
+    """Return the index of the raw sentence of each public original.
+
+    The indices ascend, because the public originals are in raw order.
+
+    Raises:
+        UserError: A public original has no raw sentence, or the order is different.
+    """
+    raw_indices = {text: index for index, text in enumerate(raw)}
+    equal_matches = [raw_indices.get(text) for text in released]
+    matches: list[int] = []
     for number, text in enumerate(released):
-        first = places[-1] + 1 if places else 0
-        place = exact[number]
-        if place is None:
-            end = next((later for later in exact[number:] if later is not None), len(raw))
-            place = _most_similar(text, raw, range(first, end))
-        if place is None or place < first:
+        first_candidate = matches[-1] + 1 if matches else 0
+        match = equal_matches[number]
+        if match is None:
+            # A correction matches a raw sentence before the next equal match.
+            later_matches = [index for index in equal_matches[number:] if index is not None]
+            end = later_matches[0] if later_matches else len(raw)
+            match = _most_similar(text, raw, range(first_candidate, end))
+        if match is None or match < first_candidate:
             raise UserError(
                 "no raw sentence corresponds to this row, or it is not in the raw order",
                 where=f"{where}: record {number + 1}",
                 hint="use ID10M's files and the public originals of the same version",
             )
-        places.append(place)
-    return places
+        matches.append(match)
+    return matches
 
 
-def _most_similar(released: str, raw: Sequence[str], places: range) -> int | None:
-    """Return the first of the most similar raw sentences; None if none is similar enough."""
-    similarities = {place: _similarity(released, raw[place]) for place in places}
-    best = max(similarities, key=lambda place: similarities[place], default=None)
-    if best is None or similarities[best] < _SAME_SENTENCE:
+def _most_similar(text: str, raw: Sequence[str], candidates: range) -> int | None:
+    """Return the index of the raw sentence that is most similar to a text.
+
+    Only the indices in `candidates` are considered. The result is None if no candidate is similar
+    enough, and the first of several equally similar ones.
+    """
+    similarities = [_similarity(text, raw[index]) for index in candidates]
+    highest = max(similarities, default=0.0)
+    if highest < _SAME_SENTENCE:
         return None
-    return best
+    return candidates[similarities.index(highest)]
 
 
 def _similarity(released: str, raw: str) -> float:
-    """Return the similarity (0-100) of two sentences, ignoring text appended to the raw one."""
-    full = fuzz.ratio(released, raw)
-    return max(full, fuzz.partial_ratio(released, raw)) if len(released) < len(raw) else full
+    """Return the similarity (0-100) of a public original and a raw sentence.
+
+    Surplus text before or after the original in a longer raw sentence does not count.
+    """
+    similarity = fuzz.ratio(released, raw)
+    if len(released) < len(raw):
+        similarity = max(similarity, fuzz.partial_ratio(released, raw))
+    return similarity

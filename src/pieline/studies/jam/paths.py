@@ -1,4 +1,4 @@
-"""Path patterns of the ID10M-JAM files, used by rules and modules."""
+"""Define the path patterns of the ID10M-JAM files for rules and modules."""
 
 from pieline.core.sidecars import LIST_ENDING
 from pieline.reporting.displays import ConfiguredStudy
@@ -7,9 +7,9 @@ from pieline.studies.jam.predictions.records import BASELINES
 from pieline.studies.jam.settings import BASELINE
 
 RELEASED = "id10m-jam/{language}.json"
-"""Path of the released originals, relative to results/raw and to a mirror."""
+"""Path of the public originals, relative to results/raw and to a mirror."""
 VALIDATED = "id10m-jam/variants/{language}.json"
-"""Path of the released variants, relative to results/raw and to a mirror."""
+"""Path of the public variants, relative to results/raw and to a mirror."""
 RELEASED_ORIGINALS = f"results/raw/{RELEASED}"
 RELEASED_VARIANTS = f"results/raw/{VALIDATED}"
 SPLIT = "results/raw/id10m/{split}_{language}.tsv"
@@ -57,18 +57,26 @@ ATTENTION = "results/metrics/jam_attention/{language}/{model}.json"
 
 def baselines(language: str) -> list[str]:
     """Return the paths of the metric files of a language's baselines."""
-    where = {"language": language, "setting": BASELINE, "seed": "0"}
-    return [METRICS.format(model=name, **where) for name in BASELINES]
+    return [
+        METRICS.format(language=language, model=name, setting=BASELINE, seed="0")
+        for name in BASELINES
+    ]
 
 
 def prompt_files(study: ConfiguredStudy, setting: str) -> dict[str, str]:
-    """Return the template paths of a setting: `prompt`, and `example` if it has examples."""
-    if own := study.settings.prompts.get(setting):
-        return {"prompt": study.project.configured_file(own.file)}
+    """Return the paths of a setting's prompt templates.
+
+    The keys are `prompt` and, for a setting with examples, `example`.
+    """
+    custom_prompt = study.settings.prompts.get(setting)
+    if custom_prompt:
+        return {"prompt": study.project.configured_file(custom_prompt.file)}
     folder = study.project.here("prompts/jam")
     if study.settings.form == "released":
         folder = f"{folder}/released"
-    templates = {"prompt": f"{folder}/{setting.removesuffix('_schema')}.jinja"}
+    # With and without an enforced response format, the prompt is identical.
+    template_name = setting.removesuffix("_schema")
+    templates = {"prompt": f"{folder}/{template_name}.jinja"}
     if setting == FEW_SHOT:
         templates["example"] = f"{folder}/few_shot_example.jinja"
     return templates

@@ -1,8 +1,8 @@
-"""Records of ID10M-JAM: originals, variants and input sentences."""
+"""Define the records of ID10M-JAM: originals, variants and the sentences of a dataset."""
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,10 +12,10 @@ from pieline.core.records import Record, load_jsonl
 from pieline.studies.jam.bio import Tag, spans_of
 
 PRINTED_COUNTS = {"english": (178, 534), "german": (137, 411)}
-"""Number of originals and variants in the paper by language (section 3.4)."""
+"""Numbers of originals and variants in the paper, by language (section 3.4)."""
 DecidedBy = Literal["file", "release", "tags"]
-"""Source of the decisions that filter ID10M: a decision file, the released originals, or ID10M's
-tags alone."""
+"""Source of the decisions that filter ID10M: a decision file, the public originals, or ID10M's tags
+alone."""
 VariantSource = Literal["sample", "released", "generated"]
 Verdict = Literal["valid", "corrected", "invalid", "unreviewed"]
 ModelVerdict = Literal["valid", "corrected", "replaced", "unknown"]
@@ -31,8 +31,8 @@ Flag = Literal[
     "duplicate",
     "not_reviewed_by_model",
 ]
-"""Problem of a variant: a finding of `variants.validation.check_text`, or a missing review by the
-validating model."""
+"""Problem of a variant: a problem found by `variants.validation.check_text`, or a missing review by
+the validating model."""
 
 
 class TaggedRecord(Record):
@@ -43,10 +43,10 @@ class TaggedRecord(Record):
         sentence: Concatenation of the tokens.
         tokens: Tokens with their trailing spaces.
         tags: BIO tags; all O if the PIE is used literally (section 3.1).
-        pies: The PIE of the sentence, even if it is used literally; a list, as in the release.
-        true_idioms: The PIE of a figurative sentence as the release spells it, for `released`
-            scoring; empty for a literal sentence.
-        is_figurative: Whether the PIE is used idiomatically.
+        pies: The PIE of a figurative or literal sentence; a list, as in the public data.
+        true_idioms: The PIE of a figurative sentence as spelled in the public data, for the scoring
+            rule `released`; empty for a literal sentence.
+        is_figurative: Whether the PIE is used figuratively.
     """
 
     language: str
@@ -58,7 +58,8 @@ class TaggedRecord(Record):
     is_figurative: bool
 
     @model_validator(mode="after")
-    def _tokens_fit(self) -> Self:
+    def _is_consistent(self) -> Self:
+        """Raise a `ValueError` if tokens, tags, usage and text contradict each other."""
         if "".join(self.tokens) != self.sentence:
             raise ValueError("the tokens do not add up to the sentence")
         if len(self.tags) != len(self.tokens):
@@ -87,9 +88,9 @@ class Variant(TaggedRecord):
         original_id: Id of the original.
         number: Number (from 1) of the variant among the original's variants.
         source: Source of the variant.
-        model_verdict: Decision of the validating model; null if no model was used.
+        model_verdict: Verdict of the validating model; null if no model was used.
         flags: Problems of the variant.
-        verdict: Human verdict; `unreviewed` if there is none.
+        verdict: Human verdict; `unreviewed` without a human verdict.
         note: Remark of the annotator or of the validating model.
     """
 
@@ -108,12 +109,12 @@ class Variant(TaggedRecord):
 
 
 class JamSentence(TaggedRecord):
-    """An input sentence: an original or one of its variants.
+    """A sentence to judge: an original or a variant.
 
     Attributes:
         id: Sentence id; equal to `original_id` for an original.
         original_id: Id of the original.
-        variant_number: Variant number; 0 for the original.
+        variant_number: Number of the variant; 0 for an original.
     """
 
     id: str
@@ -126,36 +127,45 @@ class JamSentence(TaggedRecord):
         return self.variant_number == 0
 
 
-def as_sentence(item: Original | Variant) -> JamSentence:
-    """Convert an original or a variant to an input sentence."""
-    fields: dict[str, Any] = {name: getattr(item, name) for name in TaggedRecord.model_fields}
-    fields |= {"id": item.id, "original_id": item.id, "variant_number": 0}
-    if isinstance(item, Variant):
-        fields |= {"original_id": item.original_id, "variant_number": item.number}
-    return JamSentence(**fields)
+def as_sentence(record: Original | Variant) -> JamSentence:
+    """Convert an original or a variant to a sentence of the dataset."""
+    if isinstance(record, Variant):
+        original_id, variant_number = record.original_id, record.number
+    else:
+        original_id, variant_number = record.id, 0
+    shared_fields = {name: getattr(record, name) for name in TaggedRecord.model_fields}
+    return JamSentence(
+        id=record.id, original_id=original_id, variant_number=variant_number, **shared_fields
+    )
 
 
 def by_original(sentences: Iterable[JamSentence]) -> dict[str, list[JamSentence]]:
-    """Group sentences by original id; each group starts with the original if it is present."""
+    """Group sentences by the id of their original, and sort each group by variant number.
+
+    The original, which has the variant number 0, is the first of its group.
+    """
     groups: dict[str, list[JamSentence]] = {}
-    for item in sentences:
-        groups.setdefault(item.original_id, []).append(item)
-    return {
-        name: sorted(group, key=lambda item: item.variant_number) for name, group in groups.items()
-    }
+    for sentence in sentences:
+        groups.setdefault(sentence.original_id, []).append(sentence)
+    for group in groups.values():
+        group.sort(key=lambda sentence: sentence.variant_number)
+    return groups
 
 
 def load_sentences(path: str | Path) -> list[JamSentence]:
-    """Read input sentences from `results/datasets/jam/…` or `results/originals/jam/…`.
+    """Read the sentences of a dataset, or the originals as such sentences.
+
+    `path` is a file in `results/datasets/jam/` or `results/originals/jam/`.
 
     Raises:
-        UserError: The file is missing or empty, or a line is invalid; the message states the file
-            and, for an invalid line, its number.
+        UserError: The file is missing or empty, or a line is invalid. The message states the file
+            and, for an invalid line, the number of the line.
     """
-    text = read_text(path)
-    if not text.strip():
+    content = read_text(path)
+    if not content.strip():
         raise UserError("the file has no sentences", where=path, hint="create it again")
-    first_line = text.split("\n", 1)[0]
-    if '"original_id"' in first_line:
+    first_line = content.partition("\n")[0]
+    is_dataset = '"original_id"' in first_line
+    if is_dataset:
         return load_jsonl(path, JamSentence)
-    return [as_sentence(item) for item in load_jsonl(path, Original)]
+    return [as_sentence(original) for original in load_jsonl(path, Original)]

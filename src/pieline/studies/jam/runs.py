@@ -1,13 +1,15 @@
-"""Runs of the ID10M-JAM study, and the conditions of its metric files."""
+"""List the runs of the ID10M-JAM study, and state the conditions of its metric files."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from pieline.core.conditions import Conditions, deviations
 from pieline.llm.obstacles import SCHEMA_SETTING, unsupported_reason
+from pieline.models.entries import EncoderEntry
 from pieline.models.llm import LLMEntry
 from pieline.plan import Plan, Run
 from pieline.studies.jam import files, paths, tasks
@@ -33,158 +35,185 @@ _STRICT_MAJORITY = "Table 6 by a strict majority of all answers, unlike the pape
 
 
 def configured_runs(study: Jam) -> Iterator[Run]:
-    """Yield all configured runs, then the run of the ablation."""
-    run_conditions = cache(lambda model, setting: conditions(study, model, setting))
-    for language, model, setting, seed in _grid(study):
-        where = {"language": language, "model": model, "setting": setting, "seed": str(seed)}
-        predictions = paths.PREDICTIONS.format(**where)
-        kind = study.project.entry(model).kind
-        yield Run(
-            study=study.name,
-            model=model,
-            keys=where,
-            kind=kind,
-            where=where,
-            predictions=predictions,
-            metrics=paths.METRICS.format(**where),
-            conditions=run_conditions(model, setting),
-            recordings=tasks.recordings(study, "jam").format(**where) if kind == "llm" else "",
-            behind=(predictions, files.sentences(study, language)),
-            unsupported=unsupported(study, language, model, setting),
-            archive=study.project.archive_with(paths.METRICS.format(**where)),
-        )
-    if (name := study.settings.neutral) is None:
-        return
-    where = _ablated(study, name)
-    kind = study.project.entry(name).kind
-    yield Run(
+    """Yield all configured runs, then the run of the neutral-context ablation, if configured."""
+    # Runs that differ only in language or seed have the same conditions.
+    cached_conditions = cache(lambda model, setting: conditions(study, model, setting))
+    for wildcards in _configured_wildcards(study):
+        run_conditions = cached_conditions(wildcards["model"], wildcards["setting"])
+        yield _make_run(study, wildcards, run_conditions)
+    if study.settings.neutral:
+        yield _make_ablation(study, study.settings.neutral)
+
+
+def _make_run(study: Jam, wildcards: dict[str, str], run_conditions: Conditions) -> Run:
+    """Return the run of a model on the dataset."""
+    language, model, setting = wildcards["language"], wildcards["model"], wildcards["setting"]
+    predictions, metrics = paths.PREDICTIONS.format(**wildcards), paths.METRICS.format(**wildcards)
+    kind = study.project.entry(model).kind
+    recordings = tasks.recordings(study, "jam").format(**wildcards) if kind == "llm" else ""
+    return Run(
         study=study.name,
-        model=name,
-        keys={each: where[each] for each in ("model", "setting", "language")},
+        model=model,
+        keys=wildcards,
         kind=kind,
-        where=where,
-        predictions=paths.NEUTRAL_PREDICTIONS.format(**where),
-        metrics=paths.NEUTRAL_METRICS.format(**where),
-        conditions=neutral_conditions(study, name, where["setting"]),
-        recordings=tasks.recordings(study, "jam_neutral").format(**where) if kind == "llm" else "",
-        experiment=NEUTRAL,
-        unsupported=unsupported(study, where["language"], name, where["setting"]),
-        archive=study.project.archive_with(paths.NEUTRAL_METRICS.format(**where)),
+        where=wildcards,
+        predictions=predictions,
+        metrics=metrics,
+        conditions=run_conditions,
+        recordings=recordings,
+        behind=(predictions, files.sentences(study, language)),
+        unsupported=unsupported(study, language, model, setting),
+        archive=study.project.archive_with(metrics),
     )
 
 
-def _ablated(study: Jam, model: str) -> dict[str, str]:
-    """Return the wildcards of the run whose variants get neutral contexts.
+def _make_ablation(study: Jam, model: str) -> Run:
+    """Return the run of a model on neutral variants (appendix G)."""
+    wildcards = _ablation_wildcards(study, model)
+    language, setting = wildcards["language"], wildcards["setting"]
+    metrics = paths.NEUTRAL_METRICS.format(**wildcards)
+    kind = study.project.entry(model).kind
+    recordings = tasks.recordings(study, "jam_neutral").format(**wildcards) if kind == "llm" else ""
+    return Run(
+        study=study.name,
+        model=model,
+        keys={"model": model, "setting": setting, "language": language},
+        kind=kind,
+        where=wildcards,
+        predictions=paths.NEUTRAL_PREDICTIONS.format(**wildcards),
+        metrics=metrics,
+        conditions=neutral_conditions(study, model, setting),
+        recordings=recordings,
+        experiment=NEUTRAL,
+        unsupported=unsupported(study, language, model, setting),
+        archive=study.project.archive_with(metrics),
+    )
 
-    A language model runs zero-shot in the paper's language. An encoder is fine-tuned in the same
-    language, or in its own first language if it does not support the paper's.
+
+def _wildcards(language: str, model: str, setting: str, seed: int) -> dict[str, str]:
+    """Return the wildcards of the paths of a run."""
+    return {"language": language, "model": model, "setting": setting, "seed": str(seed)}
+
+
+def _ablation_wildcards(study: Jam, model: str) -> dict[str, str]:
+    """Return the wildcards of the run whose hard variants are replaced by neutral variants.
+
+    A language model runs zero-shot in the language of the paper's ablation. An encoder is
+    fine-tuned in this language or, if it does not support this language, in its own first language.
     """
     entry = study.project.entry(model)
-    if entry.kind == "encoder":
-        setting, seeds = FINE_TUNED, study.settings.fine_tuning.seeds
-        languages = vars(entry)["languages"]
-    else:
-        setting, seeds = "zero_shot", study.settings.seeds_of(model)
-        languages = [ANALYZED]
-    return {
-        "language": ANALYZED if ANALYZED in languages else languages[0],
-        "model": model,
-        "setting": setting,
-        "seed": str(seeds[0]),
-    }
+    if not isinstance(entry, EncoderEntry):
+        return _wildcards(ANALYZED, model, "zero_shot", study.settings.seeds_of(model)[0])
+    language = ANALYZED if ANALYZED in entry.languages else entry.languages[0]
+    return _wildcards(language, model, FINE_TUNED, study.settings.fine_tuning.seeds[0])
 
 
-def _grid(study: Jam) -> Iterator[tuple[str, str, str, int]]:
-    """Yield language, model, setting and seed of every configured run."""
+def _configured_wildcards(study: Jam) -> Iterator[dict[str, str]]:
+    """Yield the wildcards of every configured run, without the ablation."""
     settings = study.settings
     for model in settings.models:
         entry = study.project.entry(model)
-        for one in study.prediction_files(model):
-            if one.language in settings.languages:
-                yield one.language, model, one.setting, one.seed
+        for file in study.prediction_files(model):  # only of external models
+            if file.language in settings.languages:
+                yield _wildcards(file.language, model, file.setting, file.seed)
         if isinstance(entry, LLMEntry):
             languages = settings.languages
-            model_settings = [each for each in settings.settings_of(model) if is_asked(entry, each)]
+            model_settings = [name for name in settings.settings_of(model) if is_asked(entry, name)]
             seeds = settings.seeds_of(model)
-        elif entry.kind == "encoder":
-            supported = vars(entry)["languages"]
-            languages = [name for name in settings.languages if name in supported]
+        elif isinstance(entry, EncoderEntry):
+            languages = [name for name in settings.languages if name in entry.languages]
             model_settings = [FINE_TUNED, *study.added_settings()]
             seeds = settings.fine_tuning.seeds
         else:
             continue
         for language, setting, seed in product(languages, model_settings, seeds):
-            yield language, model, setting, seed
+            yield _wildcards(language, model, setting, seed)
 
 
 # Why runs cannot be made -------------------------------------------------------------------------
 
 
 def lacks(study: Jam, runs: Sequence[Run]) -> dict[str, str]:
-    """Return why runs cannot be made, by metric file."""
-    archived = {run.metrics for run in runs if run.archive}
+    """Return the reasons why runs cannot be made, by metric file."""
+    archived_metrics = {run.metrics for run in runs if run.archive}
     reasons = {}
     for run in runs:
-        lacks_of = _lacks_of_ablation if run.experiment == NEUTRAL else _lacks_of_run
-        if reason := lacks_of(study, run.where, archived):
+        if run.experiment == NEUTRAL:
+            reason = _why_no_ablation(study, run.where, archived_metrics)
+        else:
+            reason = _why_no_run(study, run.where, archived_metrics)
+        if reason:
             reasons[run.metrics] = reason
     return reasons
 
 
-def _lacks_of_run(study: Jam, where: Mapping[str, str], archived: set[str]) -> str:
-    """Return why a run cannot be made; empty if it can. `archived` are runs of archives."""
-    language, model, setting = where["language"], where["model"], where["setting"]
-    if paths.METRICS.format(**where) in archived:
+def _why_no_run(study: Jam, wildcards: Mapping[str, str], archived_metrics: set[str]) -> str:
+    """Return the reason why a run on the dataset cannot be made; empty if the run can be made.
+
+    `archived_metrics` are the metric files of the runs that are taken from archives.
+    """
+    project, model, setting = study.project, wildcards["model"], wildcards["setting"]
+    if paths.METRICS.format(**wildcards) in archived_metrics:
         return ""
-    if reason := unsupported(study, language, model, setting):
-        return reason
+    reason = unsupported(study, wildcards["language"], model, setting)
+    # The model that writes the neutral contexts must answer.
     writer = study.settings.variants.model
-    if writer and files.shows_neutral(study, setting):
-        recordings = tasks.neutral_contexts(study, language).recordings
-        if reason := study.project.unanswered(writer, recordings):
-            return reason
-    if study.project.entry(model).kind != "llm":
-        return ""
-    return study.project.unanswered(model, tasks.recordings(study, "jam").format(**where))
+    if not reason and writer and files.uses_neutral_contexts(study, setting):
+        contexts = tasks.neutral_contexts(study, wildcards["language"])
+        reason = project.unanswered(writer, contexts.recordings)
+    # The model that judges the sentences must answer.
+    if not reason and project.entry(model).kind == "llm":
+        recordings = tasks.recordings(study, "jam").format(**wildcards)
+        reason = project.unanswered(model, recordings)
+    return reason
 
 
-def _lacks_of_ablation(study: Jam, where: Mapping[str, str], archived: set[str]) -> str:
-    """Return why the ablation cannot be made: its run, texts or answers are missing."""
-    project, model, writer = study.project, where["model"], study.settings.variants.model
-    is_archived = paths.NEUTRAL_METRICS.format(**where) in archived
-    if reason := _lacks_of_run(study, where, archived):
-        return reason
-    if not is_archived and (reason := _lacks_contexts(study, where["language"])):
-        return reason
-    if writer:
-        recordings = tasks.neutral_variants(study, **where).recordings
-        if reason := project.unanswered(writer, recordings):
-            return f"of {project.entry(writer).label}, which writes the texts, {reason}"
-    if is_archived or project.entry(model).kind != "llm":
-        return ""
-    return project.unanswered(model, tasks.recordings(study, "jam_neutral").format(**where))
+def _why_no_ablation(study: Jam, wildcards: Mapping[str, str], archived_metrics: set[str]) -> str:
+    """Return the reason why the ablation cannot be made; empty if the ablation can be made.
+
+    `archived_metrics` are the metric files of the runs that are taken from archives.
+    """
+    project, model, writer = study.project, wildcards["model"], study.settings.variants.model
+    is_archived = paths.NEUTRAL_METRICS.format(**wildcards) in archived_metrics
+    # The variants to rewrite are those that the model misjudged in its run on the dataset.
+    reason = _why_no_run(study, wildcards, archived_metrics)
+    if not reason and not is_archived:
+        reason = _why_no_contexts(study, wildcards["language"])
+    if not reason and writer:
+        recordings = tasks.neutral_variants(study, **wildcards).recordings
+        if obstacle := project.unanswered(writer, recordings):
+            reason = f"of {project.entry(writer).label}, which writes the texts, {obstacle}"
+    if not reason and not is_archived and project.entry(model).kind == "llm":
+        recordings = tasks.recordings(study, "jam_neutral").format(**wildcards)
+        reason = project.unanswered(model, recordings)
+    return reason
 
 
 def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
     """Return why a run is impossible even if all answers are recorded; empty if it is possible.
 
-    The released prompts require a model that supports an enforced response format, and some
-    settings need neutral contexts, which a model writes or the sample contains.
+    A run is impossible if the setting enforces a response format that the model does not support,
+    as the prompts of the authors' code (form: released) do, or if the setting needs neutral
+    contexts and there are none.
     """
     settings, entry = study.settings, study.project.entry(model)
     if isinstance(entry, LLMEntry):
-        is_enforced = settings.form == "released" and setting not in settings.prompts
-        if reason := unsupported_reason(entry, SCHEMA_SETTING if is_enforced else setting):
+        is_custom = setting in settings.prompts
+        enforces_format = settings.form == "released" and not is_custom
+        reason = unsupported_reason(entry, SCHEMA_SETTING if enforces_format else setting)
+        if reason:
             return reason
-    if files.shows_neutral(study, setting):
-        return _lacks_contexts(study, language)
+    if files.uses_neutral_contexts(study, setting):
+        return _why_no_contexts(study, language)
     return ""
 
 
-def _lacks_contexts(study: Jam, language: str) -> str:
-    """Return why a language has no neutral contexts; empty if it has them."""
-    in_sample = Path(study.project.here("data/sample/id10m/neutral", f"{language}.json")).exists()
-    if study.settings.variants.model or (study.project.is_sample and in_sample):
+def _why_no_contexts(study: Jam, language: str) -> str:
+    """Return why a language has no neutral contexts; empty if a model or the sample has them."""
+    if study.settings.variants.model:
+        return ""
+    sample_file = Path(study.project.here("data/sample/id10m/neutral", f"{language}.json"))
+    if study.project.is_sample and sample_file.exists():
         return ""
     return f"no neutral contexts in {language.capitalize()} (jam.variants.model writes them)"
 
@@ -194,46 +223,48 @@ def _lacks_contexts(study: Jam, language: str) -> str:
 
 def other_metrics(study: Jam, plan: Plan) -> dict[str, Conditions]:
     """Return the conditions of metric files that do not belong to one run, by path."""
-    others = {paths.HUMANS: data_conditions(study)}
+    by_path = {paths.HUMANS: data_conditions(study)}
     for language in study.settings.languages:
-        others[paths.STATISTICS.format(language=language)] = data_conditions(study)
-        for path in paths.baselines(language):
-            others[path] = baseline_conditions(study)
-    if attention := study.settings.attention:
-        path = paths.ATTENTION.format(language=ANALYZED, model=attention)
-        others[path] = attention_conditions(study, attention)
-    return others
+        by_path[paths.STATISTICS.format(language=language)] = data_conditions(study)
+        for baseline_path in paths.baselines(language):
+            by_path[baseline_path] = baseline_conditions(study)
+    attention_model = study.settings.attention
+    if attention_model:
+        attention_path = paths.ATTENTION.format(language=ANALYZED, model=attention_model)
+        by_path[attention_path] = attention_conditions(study, attention_model)
+    return by_path
 
 
 def baseline_conditions(study: Jam) -> Conditions:
-    """Return the conditions of baselines."""
+    """Return the conditions of the metric files of baselines."""
     settings = study.settings.model_dump(include={"scoring", "bootstrap_resamples"})
     return study.mark_data(Conditions(settings=settings))
 
 
 def data_conditions(study: Jam) -> Conditions:
-    """Return the conditions of data counts and human labels."""
+    """Return the conditions of the metric files of data counts and of human labels."""
     return study.mark_data(Conditions())
 
 
 def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
-    """Return the conditions of the neutral-context ablation."""
-    run = _conditions(study, model, setting)
-    settings, reasons = dict(run.settings), list(run.deviations)
-    if writer := study.settings.variants.model:
-        sent, _ = study.as_sent(writer, tasks.generation(study))
-        settings |= {"writer": writer, "generation": sent}
-        reasons.append("neutral contexts by our prompt, the paper's is not printed")
+    """Return the conditions of the neutral-context ablation (appendix G)."""
+    run_conditions = _conditions_without_data(study, model, setting)
+    settings, differences = dict(run_conditions.settings), list(run_conditions.deviations)
+    writer = study.settings.variants.model
+    if writer:
+        generation, _ = study.as_sent(writer, tasks.generation(study))
+        settings |= {"writer": writer, "generation": generation}
+        differences.append("neutral contexts by our prompt, the paper's is not printed")
         entry = study.project.language_model(writer)
         if entry.published_as != WRITER:
-            reasons.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
+            differences.append(f"neutral contexts by {entry.label}, the paper's by {WRITER}")
     return study.mark_data(
-        Conditions(settings=settings, weights=run.weights, deviations=tuple(reasons))
+        Conditions(settings=settings, weights=run_conditions.weights, deviations=tuple(differences))
     )
 
 
 def attention_conditions(study: Jam, model: str) -> Conditions:
-    """Return the conditions of the attention analysis."""
+    """Return the conditions of the attention analysis (appendix H)."""
     return study.mark_data(
         Conditions(
             settings={"bootstrap_resamples": study.settings.bootstrap_resamples},
@@ -245,71 +276,79 @@ def attention_conditions(study: Jam, model: str) -> Conditions:
 
 def conditions(study: Jam, model: str, setting: str) -> Conditions:
     """Return the conditions of a run."""
-    return study.mark_data(_conditions(study, model, setting))
+    return study.mark_data(_conditions_without_data(study, model, setting))
 
 
-def _conditions(study: Jam, model: str, setting: str) -> Conditions:
-    """Return the conditions of a run, without those of the data."""
+def _conditions_without_data(study: Jam, model: str, setting: str) -> Conditions:
+    """Return the conditions of a run without the conditions of its data (see `mark_data`)."""
     settings = study.settings
-    used = settings.model_dump(include={"scoring", "bootstrap_resamples"})
-    used["setting"] = setting
+    used = settings.model_dump(include={"scoring", "bootstrap_resamples"}) | {"setting": setting}
     if study.prediction_files(model):
         return study.external_conditions(**used)
+
     used["form"] = settings.form
-    reasons = list(study.project.changed_entry(model))
+    differences = list(study.project.changed_entry(model))
     if settings.scoring != "paper":
-        reasons.append("scored as in the released analysis, unlike the paper's text")
+        differences.append("scored as in the released analysis, unlike the paper's text")
     is_trained = setting in (FINE_TUNED, *ADDED)
     if is_trained:
         used |= settings.fine_tuning.model_dump(exclude={"seeds"})
-        reasons += _training_deviations(study, setting)
+        differences += _training_deviations(study, setting)
     else:
-        prompts = study.prompt_digests(*paths.prompt_files(study, setting).values())
-        # The paper does not state whether reasoning models were sent the temperature.
-        withheld = {"temperature"} if study.project.language_model(model).reasoning else set()
-        parameters = tasks.parameters(study, model, setting)
-        sent, changed = study.as_sent(model, parameters, withheld=withheld)
-        used |= {"prompts": prompts, **sent}
-        reasons += _prompt_deviations(study, setting, prompts)
-        reasons += changed
-        if setting == FEW_SHOT and settings.form == "released":
-            reasons.append(_STRICT_MAJORITY)
+        prompt_settings, prompt_differences = _prompting(study, model, setting)
+        used |= prompt_settings
+        differences += prompt_differences
     if is_trained or setting == FEW_SHOT:
         used["train_split"] = settings.train_split
         if settings.train_split != "train":
             use = "trained on" if is_trained else "examples from"
-            reasons.append(f"{use} ID10M's {settings.train_split} split, the paper's train")
+            differences.append(f"{use} ID10M's {settings.train_split} split, the paper's train")
     return Conditions(
         settings=used,
         weights=json.loads(study.project.entry(model).execution_spec()),
-        deviations=tuple(reasons),
+        deviations=tuple(differences),
     )
 
 
 def _training_deviations(study: Jam, setting: str) -> list[str]:
-    """Return how the training of an encoder differs from the paper's."""
-    reasons = list(deviations(study.settings.fine_tuning))
+    """Return how the training of an encoder differs from the paper's training."""
+    differences = list(deviations(study.settings.fine_tuning))
     if study.settings.form == "released":
-        reasons += RELEASED_DEVIATIONS
+        differences += RELEASED_DEVIATIONS
     if setting in ADDED:
-        reasons.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
-    return reasons
+        differences.append(f"also trained with texts of other PIEs ({ADDED[setting]})")
+    return differences
+
+
+def _prompting(study: Jam, model: str, setting: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the prompts and parameters sent to a language model, and their deviations."""
+    prompts = study.prompt_digests(*paths.prompt_files(study, setting).values())
+    # The paper does not state whether reasoning models were sent the temperature.
+    withheld = {"temperature"} if study.project.language_model(model).reasoning else set()
+    sent, changed = study.as_sent(model, tasks.parameters(study, model, setting), withheld=withheld)
+    differences = [*_prompt_deviations(study, setting, prompts), *changed]
+    if setting == FEW_SHOT and study.settings.form == "released":
+        differences.append(_STRICT_MAJORITY)
+    return {"prompts": prompts, **sent}, differences
 
 
 def _prompt_deviations(study: Jam, setting: str, digests: Mapping[str, str]) -> list[str]:
-    """Return how a setting's prompt files, with these digests, differ from the paper's."""
+    """Return how the prompts of a setting differ from the paper's prompts.
+
+    `digests` are the digests of the prompt files, by file name.
+    """
     if setting in study.settings.prompts:
         return [OWN_PROMPT.format(setting)]
     if study.settings.form != "released":
         return study.reworded(digests)
-    reasons = list(RELEASED_FORM)
+    differences = list(RELEASED_FORM)
     if setting == FEW_SHOT:
-        reasons += RELEASED_EXAMPLES
-    return reasons
+        differences += RELEASED_EXAMPLES
+    return differences
 
 
 def conditions_by_pattern(study: Jam) -> dict[str, Callable[..., Conditions]]:
-    """Return functions from wildcards to conditions, by path pattern of metric files."""
+    """Return functions that map wildcards to conditions, by path pattern of metric files."""
     return {
         paths.METRICS: lambda model, setting, **_: conditions(study, model, setting),
         paths.NEUTRAL_METRICS: lambda model, setting, **_: neutral_conditions(
@@ -322,20 +361,25 @@ def conditions_by_pattern(study: Jam) -> dict[str, Callable[..., Conditions]]:
 
 
 def models(study: Jam) -> list[str]:
-    """Return the evaluated and analyzed models, and the model that writes variants, if any."""
+    """Return the evaluated models, the model of the attention analysis and the writer of variants.
+
+    Models that the configuration does not use are left out.
+    """
     settings = study.settings
-    names = list(settings.models)
+    used_models = list(settings.models)
     if settings.attention:
-        names.append(settings.attention)
-    if settings.variants.model and (files.written_languages(study) or settings.neutral):
-        names.append(settings.variants.model)
-    return list(dict.fromkeys(names))
+        used_models.append(settings.attention)
+    writer = settings.variants.model
+    needs_writer = files.written_languages(study) or settings.neutral
+    if writer and needs_writer:
+        used_models.append(writer)
+    return list(dict.fromkeys(used_models))
 
 
 def archived_models(study: Jam) -> set[str]:
-    """Return the models whose runs all come from archives, so that no weights are needed.
+    """Return the models whose weights are not needed, because archives contain all their runs.
 
-    The models used for the attention analysis and for writing variants are excluded.
+    The model of the attention analysis and the writer of variants are not among them.
     """
-    others = {study.settings.variants.model, study.settings.attention}
-    return study.plan.archived_models() - others
+    models_with_other_uses = {study.settings.attention, study.settings.variants.model}
+    return study.plan.archived_models() - models_with_other_uses

@@ -59,7 +59,7 @@ def identification(study: Jam, **run: str) -> Identification:
     """Return the task of one run, which identifies idioms in the input sentences."""
     language = run["language"]
     task = _identification(study, "jam", files.sentences(study, language), paths.PREDICTIONS, run)
-    if not files.shows_neutral(study, run["setting"]):
+    if not files.uses_neutral_contexts(study, run["setting"]):
         return task
     neutral = paths.NEUTRAL_CONTEXTS.format(language=language)
     return task.model_copy(update={"inputs": {**task.inputs, "neutral": neutral}})
@@ -177,7 +177,7 @@ def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
     writer = study.settings.variants.model
     written_languages = files.written_languages(study)
     settings = list(study.settings.prompts) + study.added_settings()
-    shows_neutral = any(files.shows_neutral(study, name) for name in settings)
+    shows_neutral = any(files.uses_neutral_contexts(study, name) for name in settings)
     neutral_languages = study.settings.languages if shows_neutral and writer else []
     # The questions of these tasks are unknown until a model has written their input.
     before_prompting, before_neutral_variants, before_contexts = [], ["metrics"], []

@@ -9,7 +9,7 @@ from pieline.studies.jam.bio import (
     Tag,
     span_text,
     spans_of,
-    white_space_words,
+    whitespace_word_spans,
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
@@ -32,7 +32,7 @@ def predict(
     texts = []
     for item, words in zip(sentences, words_of_sentences, strict=True):
         texts.append([span_text(item.tokens, word) for word in words])
-    tags_of_sentences = tagger.tag(texts, drop_unbegun=FORMS[form].drop_unbegun)
+    tags_of_sentences = tagger.tag(texts, drop_stray_tags=FORMS[form].drop_stray_tags)
     predictions = []
     for item, words, word_tags in zip(
         sentences, words_of_sentences, tags_of_sentences, strict=True
@@ -48,7 +48,7 @@ def predict(
 def _words(sentence: JamSentence, form: TrainingForm) -> list[Span]:
     """Return the token spans of the words to tag."""
     if FORMS[form].input == "whitespace":
-        return white_space_words(sentence.tokens)
+        return whitespace_word_spans(sentence.tokens)
     return [Span(number, number + 1) for number in range(len(sentence.tokens))]
 
 

@@ -1,4 +1,7 @@
-"""Fine-tuning hyperparameters of encoders; no torch import, so configurations load quickly."""
+"""Define the fine-tuning hyperparameters of encoders.
+
+This module does not import torch, so that configurations load quickly.
+"""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -13,20 +16,19 @@ TrainingForm = Literal["paper", "released"]
 
 
 class FormDetails(NamedTuple):
-    """Training details that depend only on the form.
+    """Details of training and tagging that depend only on the form (`jam.form`).
 
     Attributes:
-        dropout: Probability of hidden and attention dropout; None: that of the checkpoint.
+        dropout: Probability of hidden and attention dropout; None for the checkpoint's probability.
         gradient_accumulation: Number of batches per step of the optimizer.
-        float16: Whether to use mixed precision with float16 on a GPU; elsewhere, float32 is used.
-        cuts_sentences: Whether a training sentence ends at `.`, `!` or `?`, regardless of the blank
-            lines in ID10M's files.
+        float16: Whether to use mixed precision with float16 on a GPU. CPUs always use float32.
+        cuts_sentences: Whether a training sentence ends at `.`, `!` or `?` instead of a blank line
+            in ID10M's files.
         weight_decay: Weight decay of AdamW.
-        input: Units that are tagged: `text` stands for ID10M's tokens (section 3.1), `whitespace`
-            for the words between white space, with their punctuation. Training uses tokens in both
-            forms.
-        drop_unbegun: Whether a predicted I tag without a B tag before it is ignored; otherwise it
-            begins an idiom.
+        input: Units to tag: `text` for ID10M's tokens (section 3.1), or `whitespace` for the words
+            between white space, including their punctuation. Both forms use tokens in training.
+        drop_stray_tags: Whether to ignore a predicted I tag that does not follow a B or I tag.
+            Otherwise, this I tag begins an idiom.
     """
 
     dropout: float | None = None
@@ -35,7 +37,7 @@ class FormDetails(NamedTuple):
     cuts_sentences: bool = False
     weight_decay: float = 0.0
     input: EncoderInput = "text"
-    drop_unbegun: bool = False
+    drop_stray_tags: bool = False
 
 
 FORMS: Mapping[TrainingForm, FormDetails] = {
@@ -47,7 +49,7 @@ FORMS: Mapping[TrainingForm, FormDetails] = {
         cuts_sentences=True,
         weight_decay=0.01,
         input="whitespace",
-        drop_unbegun=True,
+        drop_stray_tags=True,
     ),
 }
 RELEASED_DEVIATIONS = (
@@ -58,11 +60,11 @@ RELEASED_DEVIATIONS = (
     "mixed precision with float16 on a GPU, the paper float32",
     "training sentences end at '.', '!' and '?', the paper's at blank lines",
 )
-"""Differences of the released form from the paper's text."""
+"""Differences of training and tagging in the authors' code (form: released) from the paper."""
 
 
 class TaggingSettings(Settings):
-    """Hyperparameters of encoders (ID10M-JAM, Table 4)."""
+    """Fine-tuning hyperparameters of encoders (ID10M-JAM, Table 4)."""
 
     epochs: PositiveInt = Field(
         default=20,
@@ -86,11 +88,11 @@ class TaggingSettings(Settings):
 
 
 class TaggerTraining(TaggingSettings):
-    """Settings of a training job: the hyperparameters and the form of the study."""
+    """Settings of a training job: the hyperparameters and the form."""
 
     form: TrainingForm = "paper"
 
     @property
     def details(self) -> FormDetails:
-        """Training details of the form."""
+        """Details of training and tagging in this form."""
         return FORMS[self.form]

@@ -102,16 +102,16 @@ def collate(
 
 
 def decode(
-    sentence: EncodedSentence, tag_ids: Sequence[int], *, drop_unbegun: bool = False
+    sentence: EncodedSentence, tag_ids: Sequence[int], *, drop_stray_tags: bool = False
 ) -> list[Tag]:
     """Return valid BIO tags of a sentence's words, given the tag id of each subtoken.
 
-    Words without subtokens get O. For `drop_unbegun`, see `valid_tags`.
+    Words without subtokens get O. For `drop_stray_tags`, see `valid_tags`.
     """
     tags: list[Tag] = [OUTSIDE] * sentence.words
     for word, place in sentence.firsts.items():
         tags[word] = TAGS[tag_ids[place]]
-    return valid_tags(tags, drop_unbegun=drop_unbegun)
+    return valid_tags(tags, drop_stray_tags=drop_stray_tags)
 
 
 def random_batches(
@@ -163,11 +163,11 @@ class Tagger:
         self,
         sentences: Sequence[Sequence[str]],
         *,
-        drop_unbegun: bool = False,
+        drop_stray_tags: bool = False,
     ) -> list[list[Tag]]:
         """Return a valid BIO tag for each word of each sentence.
 
-        For `drop_unbegun`, see `valid_tags`.
+        For `drop_stray_tags`, see `valid_tags`.
         """
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
         longest_first = sorted(range(len(encoded)), key=lambda number: -len(encoded[number]))
@@ -184,7 +184,7 @@ class Tagger:
                 )
                 predicted = self.model(**batch).logits.argmax(dim=-1).tolist()
                 for number, tag_ids in zip(selected, predicted, strict=True):
-                    tags[number] = decode(encoded[number], tag_ids, drop_unbegun=drop_unbegun)
+                    tags[number] = decode(encoded[number], tag_ids, drop_stray_tags=drop_stray_tags)
         return tags
 
     def save(self, folder: str | Path) -> None:
@@ -303,7 +303,7 @@ def fine_tune(
         loss = training.one_epoch(epoch)
         tags = tagger.tag(
             [item.tokens for item in data.dev],
-            drop_unbegun=settings.details.drop_unbegun,
+            drop_stray_tags=settings.details.drop_stray_tags,
         )
         score = span_scores([item.tags for item in data.dev], tags).f1
         state.finish_epoch({"loss": loss, "dev_span_f1": score}, keep=True)

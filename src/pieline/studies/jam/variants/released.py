@@ -16,7 +16,7 @@ from pieline.core.records import Frozen, explain, validated
 from pieline.core.texts import check_texts, nfc
 from pieline.languages.registry import get_language
 from pieline.languages.spelling import normalize
-from pieline.studies.jam.originals import read_rows
+from pieline.studies.jam.originals import read_json_records
 from pieline.studies.jam.records import PRINTED_COUNTS, Original, Variant, VariantSource
 from pieline.studies.jam.variants.projection import find_original
 from pieline.studies.jam.variants.validation import make_variant
@@ -52,7 +52,7 @@ def read_variants(
     by_id = {item.id: item for item in originals}
     by_text = {item.sentence: item for item in originals}
     variants, with_other_pie = [], []
-    for number, row in enumerate(read_rows(path), start=1):
+    for number, row in enumerate(read_json_records(path), start=1):
         where = f"{path}: record {number}"
         record = validated(_ReleasedVariant, row, where=where, hint=_HINT)
         original = by_id.get(record.sentence_id or "") or by_text.get(record.sentence)

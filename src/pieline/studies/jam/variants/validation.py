@@ -134,7 +134,7 @@ def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
     write_sheet(path, _ADJUDICATION_COLUMNS, rows)
 
 
-def settle(
+def settle_reviews(
     reviews: Iterable[Review], adjudications: Iterable[Review] = ()
 ) -> tuple[dict[str, Review], list[str]]:
     """Return the final review of each item, and the ids of disputed items.
