@@ -41,7 +41,7 @@ from pieline.studies.jam.metrics.tokens import TaggingScores
 from pieline.studies.jam.predictions.records import predict
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
-from pieline.studies.jam.tables.common import confused_runs, prompted
+from pieline.studies.jam.tables.common import count_confused_runs, prompted_runs
 from pieline.studies.jam.tables.pairs import PAIRS_TABLE, RUNS_TABLE
 from pieline.studies.jam.tables.results import (
     CONFUSION_TABLE,
@@ -544,7 +544,7 @@ def test_baselines_are_not_language_models(
     made_from = made_from.model_copy(update={"models": (*made_from.models, described)})
     text, _ = make(DRIFT_TABLE, made_from, tmp_path)
     assert re.search(r"No model &\n?\s*Always “none” & 483.00 & 6.42", text)
-    assert list(prompted([none])) == []
+    assert list(prompted_runs([none])) == []
 
 
 @pytest.mark.parametrize(
@@ -562,7 +562,7 @@ def test_variants_are_counted_by_the_runs_that_they_confuse() -> None:
     one = metrics(right_originals(178, flips=2), model="gpt-4o-mini")
     other = metrics(right_originals(178, flips=1))
     encoder = metrics(right_originals(178, flips=99), model="bert", setting="fine_tuned")
-    counts = confused_runs(prompted([one, other, encoder]), "english")
+    counts = count_confused_runs(prompted_runs([one, other, encoder]), "english")
     confused = {name: count for name, count in counts.items() if count}
     assert confused == {"o0-v1": 2, "o1-v1": 1}
     assert len(counts) == 534

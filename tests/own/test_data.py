@@ -507,7 +507,7 @@ def test_copies_of_the_papers_files_count_as_own_data(released: bool) -> None:
     item = SimpleNamespace(dataset_is_released=released, conditions=stated)
     assert zero_shot.obstacles_of(item) == ["own data, the paper P", "epochs 4, the paper 20"]
     assert zero_shot.notes_on([item]) == ()
-    assert common.of_other_data(item) == []
+    assert common.data_obstacles(item) == []
 
 
 def test_page_and_provenance_state_the_data_source(folder: Path) -> None:

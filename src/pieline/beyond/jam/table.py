@@ -23,8 +23,8 @@ from pieline.studies.jam.tables.common import (
     RunKey,
     by_run,
     has_results,
+    label_with_unreadable_answers,
     languages_of,
-    marked,
     missing_runs,
     notes_on,
     obstacles_of,
@@ -128,7 +128,7 @@ def prompts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     groups: dict[str, list[Row]] = {}
 
     def add(title: str, key: RunKey, usage: str, of_row: dict[str, Number]) -> None:
-        name = marked(prompt_label(key.setting), {"": our_runs.get(key, [])})
+        name = label_with_unreadable_answers(prompt_label(key.setting), our_runs.get(key, []))
         groups.setdefault(title, []).append(number_row((usage, name), columns, of_row))
 
     runs = dict.fromkeys(key for key, _ in by_row if key.setting != BASELINE)

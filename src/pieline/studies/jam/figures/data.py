@@ -1,7 +1,8 @@
-"""Draw the figures of the dataset (Figure 2) and of the attention analysis (Figure 6)."""
+"""Draw the flow figure of the dataset (section 3) and the attention figure (Figure 7)."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping
 from itertools import zip_longest
@@ -17,7 +18,7 @@ from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_no
 from pieline.reporting.inputs import DisplayInputs
 from pieline.studies.jam.metrics.attention_records import AttendedVariant, AttentionMetrics
 from pieline.studies.jam.metrics.statistics import JamStatistics
-from pieline.studies.jam.tables.common import attention_of, statistics_of
+from pieline.studies.jam.tables.common import attention_inputs, statistics_inputs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _SENTENCES, _VARIANTS = "#2171b5", "#fdae6b"
 _PANEL = 1.15
-"""Panel width as a multiple of the length of the longest bar."""
+"""Width of a panel of the flow figure, as a multiple of the longest bar."""
 _REASONS = {
     "ambiguous": "ambiguous",
     "wrong_label": "wrong label",
@@ -44,14 +45,14 @@ def flow(inputs: DisplayInputs) -> Drawing:
 
     statistics = load_records(inputs.metrics, JamStatistics)
     columns = min(2, len(statistics))
-    rows = -(-len(statistics) // columns)
+    rows = math.ceil(len(statistics) / columns)
     size = (COLUMN_WIDTH if columns == 1 else PAGE_WIDTH, 0.3 + 2.5 * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
-    for axis, item in zip_longest(axes.flat, statistics):
-        if item is None:
-            axis.axis("off")
+    for axis, statistics_of_language in zip_longest(axes.flat, statistics):
+        if statistics_of_language is None:
+            axis.axis("off")  # the last panel of an odd number of languages
         else:
-            _draw_language(axis, item)
+            _draw_language(axis, statistics_of_language)
     handles = [mpl.patches.Patch(color=color) for color in (_SENTENCES, _VARIANTS)]
     figure.legend(handles, ["sentences", "hard variants"], loc="outside upper center", ncols=2)
     add_notes(figure, inputs.notes)
@@ -63,12 +64,12 @@ FLOW = Figure(
     "Section 3",
     "From ID10M's test split to originals and hard variants.",
     flow,
-    statistics_of,
+    statistics_inputs,
 )
 
 
 class _Bar(NamedTuple):
-    """A bar of the flow figure; an unknown number has no length."""
+    """A bar of the flow figure; `number` is None if it is unknown."""
 
     label: str
     number: int | None
@@ -77,55 +78,66 @@ class _Bar(NamedTuple):
 
     @property
     def length(self) -> int:
-        return self.number or 0
+        return 0 if self.number is None else self.number
 
 
-def _draw_language(axis: Axes, item: JamStatistics) -> None:
+def _draw_language(axis: Axes, statistics: JamStatistics) -> None:
+    """Draw the panel of a language: a bar per stage, with its number and a remark."""
+    dropped = _remark_on_dropped(statistics.dropped)
+    too_few = _remark_on_too_few_variants(statistics)
     bars = [
-        _Bar("raw test split", item.raw_test_sentences, _SENTENCES),
-        _Bar("originals", item.originals, _SENTENCES, _removed(item.dropped)),
-        _Bar("variants", item.candidate_variants, _VARIANTS),
-        _Bar("valid", item.valid_variants, _VARIANTS),
-        _Bar("kept variants", item.dataset_variants, _VARIANTS),
-        _Bar("kept originals", item.dataset_originals, _SENTENCES, _too_few(item)),
+        _Bar("raw test split", statistics.raw_test_sentences, _SENTENCES),
+        _Bar("originals", statistics.originals, _SENTENCES, dropped),
+        _Bar("variants", statistics.candidate_variants, _VARIANTS),
+        _Bar("valid", statistics.valid_variants, _VARIANTS),
+        _Bar("kept variants", statistics.dataset_variants, _VARIANTS),
+        _Bar("kept originals", statistics.dataset_originals, _SENTENCES, too_few),
     ]
     longest = max(bar.length for bar in bars)
+    panel_width = _PANEL * longest
     for row, bar in enumerate(bars):
         axis.barh(row, bar.length, height=0.6, color=bar.color)
-        text = "unknown" if bar.number is None else str(bar.number)
-        axis.text(bar.length + longest * 0.02, row, text, va="center", fontsize=7)
-        # Place the remark to the right of the bar or inside it, whichever has more room.
-        place, ink = bar.length + longest * (0.05 + 0.04 * len(text)), "#555555"
-        if bar.length > _PANEL * longest - place:
-            place, ink = longest * 0.01, "white" if bar.color == _SENTENCES else "black"
-        axis.text(place, row, bar.remark, va="center", fontsize=SMALLEST, color=ink)
+        number = "unknown" if bar.number is None else str(bar.number)
+        axis.text(bar.length + longest * 0.02, row, number, va="center", fontsize=7)
+        # Place the remark to the right of the number or inside the bar, where there is more room.
+        number_end = bar.length + longest * (0.05 + 0.04 * len(number))
+        room_on_the_right = panel_width - number_end
+        if bar.length > room_on_the_right:
+            remark_start, ink = longest * 0.01, "white" if bar.color == _SENTENCES else "black"
+        else:
+            remark_start, ink = number_end, "#555555"
+        axis.text(remark_start, row, bar.remark, va="center", fontsize=SMALLEST, color=ink)
     axis.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axis.invert_yaxis()
-    axis.set(title=get_language(item.language).label, xlim=(0, _PANEL * longest))
+    axis.set(title=get_language(statistics.language).label, xlim=(0, panel_width))
     axis.grid(axis="y", visible=False)
 
 
-def _removed(reasons: Mapping[str, int]) -> str:
-    """Return a remark on the dropped sentences by reason; empty if there are none."""
-    parts = [f"{count} {_REASONS[reason]}" for reason, count in sorted(reasons.items())]
-    # Keep each reason on one line with its number.
-    joined = ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
-    return textwrap.fill(f"dropped: {joined}", 22) if parts else ""
-
-
-def _too_few(item: JamStatistics) -> str:
-    """Return a remark on the originals with too few valid variants; empty if there are none."""
-    if item.dataset_originals is None:
+def _remark_on_dropped(count_by_reason: Mapping[str, int]) -> str:
+    """Return a remark on the dropped sentences by reason; empty if none were dropped."""
+    if not count_by_reason:
         return ""
-    dropped = item.originals - item.dataset_originals
-    return f"{dropped} with too few\nvalid variants" if dropped else ""
+    counts = []
+    for reason, count in sorted(count_by_reason.items()):
+        # Keep each number on one line with its reason.
+        counts.append(f"{count} {_REASONS[reason]}".replace(" ", "\N{NO-BREAK SPACE}"))
+    return textwrap.fill(f"dropped: {', '.join(counts)}", 22)
+
+
+def _remark_on_too_few_variants(statistics: JamStatistics) -> str:
+    """Return a remark on the originals with too few valid variants; empty if there are none."""
+    if statistics.dataset_originals is None:
+        return ""
+    originals = statistics.originals - statistics.dataset_originals
+    return f"{originals} with too few\nvalid variants" if originals else ""
 
 
 def attention(inputs: DisplayInputs) -> Drawing:
-    """Draw the attention of the first pair by layer, MIS above COR (Figure 7).
+    """Draw the attention of the first pair by layer, the variant MIS above COR (Figure 7).
 
-    The cells of the PIE are blank, and those of the first word, which attracts attention regardless
-    of its meaning. If there are no pairs, the figure contains only a message.
+    The cells of the PIE are blank. The cells of the first word are blank, too, because the first
+    word attracts attention regardless of its meaning. If there are no pairs, the figure contains
+    only a message.
     """
     import matplotlib.pyplot as plt
 
@@ -138,15 +150,16 @@ def attention(inputs: DisplayInputs) -> Drawing:
     pair = metrics.pairs[0]
     figure, axes = plt.subplots(2, 1, figsize=(PAGE_WIDTH, 4.6), layout="constrained")
     variants = {"MIS": pair.misleading, "COR": pair.resolved}
-    highest = max(float(np.nanmax(_visible_attention(each))) for each in variants.values())
-    for axis, (name, variant) in zip(axes, variants.items(), strict=True):
-        _heat_map(axis, variant, f"{name}: {variant.id}, PIE “{pair.pie}”", highest)
+    highest = max(float(np.nanmax(_visible_attention(variant))) for variant in variants.values())
+    for axis, (kind, variant) in zip(axes, variants.items(), strict=True):
+        _draw_heat_map(axis, variant, f"{kind}: {variant.id}, PIE “{pair.pie}”", highest)
     add_notes(figure, [*inputs.notes, "Cue words are orange and italic, PIEs bold."])
     return figure
 
 
-def _made(study: ConfiguredStudy) -> DisplayInputs | None:
-    inputs = attention_of(study)
+def _figure_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return the inputs of the attention figure; None if there is no attention analysis."""
+    inputs = attention_inputs(study)
     return inputs if inputs and inputs.metrics else None
 
 
@@ -155,34 +168,34 @@ ATTENTION_FIGURE = Figure(
     "Figure 7",
     "Attention from the tokens of a PIE to its context.",
     attention,
-    _made,
+    _figure_inputs,
 )
 
 
 def _visible_attention(variant: AttendedVariant) -> npt.NDArray[np.float64]:
-    """Return the attention by layer, with NaN for the first word and the PIE."""
-    values = np.array(variant.by_layer)
-    values[:, [0, *variant.pie_words]] = np.nan
-    return values
+    """Return the attention from the PIE by layer and word; NaN for the first word and the PIE."""
+    attention_by_layer = np.array(variant.by_layer)
+    attention_by_layer[:, [0, *variant.pie_words]] = np.nan
+    return attention_by_layer
 
 
-def _heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) -> None:
-    """Draw the attention of a variant; `highest` is the end of the scale, shared by both panels."""
+def _draw_heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) -> None:
+    """Draw the attention in a variant; the color scale ends at `highest`."""
     from matplotlib.colors import PowerNorm
     from matplotlib.ticker import MaxNLocator
 
-    # A square root scale, because most attention is near zero.
+    # Use a square root scale, because most attention is near zero.
     norm = PowerNorm(0.5, vmin=0, vmax=highest)
     image = axis.imshow(_visible_attention(variant), aspect="auto", cmap="viridis", norm=norm)
     axis.figure.colorbar(image, ax=axis, label="attention", pad=0.01)
     axis.set_xticks(
         range(len(variant.words)), variant.words, rotation=60, ha="right", fontsize=SMALLEST
     )
-    for place, text in enumerate(axis.get_xticklabels()):
-        if place in variant.cue_words:
-            text.set(color="#d95f0e", fontstyle="italic")
-        if place in variant.pie_words:
-            text.set_fontweight("bold")
+    for word_index, tick_label in enumerate(axis.get_xticklabels()):
+        if word_index in variant.cue_words:
+            tick_label.set(color="#d95f0e", fontstyle="italic")
+        if word_index in variant.pie_words:
+            tick_label.set_fontweight("bold")
     axis.set_ylabel("layer")
     axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     axis.grid(visible=False)

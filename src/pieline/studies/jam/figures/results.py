@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, product
+from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,18 +26,18 @@ from pieline.studies.jam.tables.common import (
     RunKey,
     Runs,
     by_run,
-    confused_runs,
+    count_confused_runs,
+    count_unreadable,
     counted_runs,
     languages_of,
     mean_over_seeds,
-    not_counted,
+    models_not_counted,
     notes_on,
-    panel,
+    panel_inputs,
     printed_runs,
-    prompted,
+    prompted_runs,
+    runs_in_panel,
     title_of,
-    unreadable,
-    with_panel,
 )
 
 if TYPE_CHECKING:
@@ -54,34 +55,35 @@ MARKERS = {
 }
 """Marker shapes by group of runs (see `GROUPS`)."""
 AREA = 20.0
-"""Marker area where it has no meaning, and for models without a published size."""
+"""Area of a marker in square points, unless the area shows the published size of the model."""
 
 
 def billions(parameters: str | None) -> float | None:
-    """Parse a parameter count as printed in Table 7; return billions, or None if unpublished.
+    """Convert a parameter count as printed in Table 7 to billions; None if there is no count.
 
     "17B active 109B overall" yields 109, the overall count; "150-250B" yields 200, the midpoint.
     """
-    matches = re.findall(r"(?:([\d.]+)-)?([\d.]+)([MB])", parameters or "")
-    if not matches:
+    counts = re.findall(r"(?:([\d.]+)-)?([\d.]+)([MB])", parameters or "")
+    if not counts:
         return None
-    low, high, unit = matches[-1]
-    value = (float(low) + float(high)) / 2 if low else float(high)
-    return value / 1000 if unit == "M" else value
+    lower_end, count, unit = counts[-1]
+    size = (float(lower_end) + float(count)) / 2 if lower_end else float(count)
+    return size / 1000 if unit == "M" else size
 
 
 def marker_area(parameters: str | None) -> float:
-    """Return the marker area, which grows with the order of magnitude of the model size."""
+    """Return the area of a model's marker, which grows by 10 per order of magnitude of its size."""
     size = billions(parameters)
     if size is None:
         return AREA
-    return 8 + 10 * max(0.0, len(f"{int(10 * size)}") - 1)
+    tenths_of_billions = str(int(10 * size))
+    return 8 + 10 * (len(tenths_of_billions) - 1)
 
 
 class _Mark(NamedTuple):
     """A run in a scatter plot, either printed in the paper or ours.
 
-    `suffix` is appended to the number of the model (see `_star`).
+    `suffix` is appended to the number that labels the marker (see `_suffix`).
     """
 
     key: RunKey
@@ -97,40 +99,52 @@ class _Mark(NamedTuple):
 def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     """Draw Figure 2: accuracy on originals (%) against negative drift (%).
 
-    There is a panel for each setting and language. Marker shapes encode reasoning and areas the
-    number of parameters. Printed runs are hollow and drawn behind ours. As in the paper, reasoning
-    models appear in the panels of both paper settings, although they run only zero-shot. Runs with
-    undefined drift are omitted.
+    There is a panel for each setting and language (see `_panels_of_drift`). The shape of a marker
+    shows whether the model reasons, and its area the number of parameters. Printed runs are hollow
+    and drawn behind our runs. Runs with undefined drift are omitted.
     """
-    runs = prompted(load_records(inputs.metrics, JamMetrics))
-    printed, ours = _printed_drifts(inputs), _our_drifts(runs, inputs)
-    reasoning = {model.name for model in inputs.models if model.reasoning}
-    shown = {key.setting for key in runs}.union(_PAPER_SETTINGS)
-    settings = [name for name in GROUPS if name in shown]
-    languages = languages_of({**printed, **runs}) or inputs.options["languages"]
-    marks: dict[tuple[str, str], list[_Mark]] = {}
-    unmeasured = []
-    for setting, language in product(settings, languages):
-        also_shown = reasoning if setting in _PAPER_SETTINGS else ()
-        theirs = _of_language(panel(printed, setting, also_shown).values(), language)
-        own = _of_language(panel(ours, setting, also_shown).values(), language)
-        if theirs or own:
-            marks[setting, language] = theirs + own
-        if not own:
-            unmeasured.append(f"{get_language(language).label} {title_of(setting)}")
-    figure, axes = _panels(len(marks) or 1, height=1.4)
-    drawn = dict(zip(axes, marks.values(), strict=False))
-    for axis, (setting, language) in zip(axes, marks, strict=False):
+    runs = prompted_runs(load_records(inputs.metrics, JamMetrics))
+    marks_by_panel = _panels_of_drift(runs, inputs)
+    shown = {panel: marks for panel, marks in marks_by_panel.items() if marks}
+    figure, axes = _create_panels(max(1, len(shown)), height=1.4)
+    marks_by_axis: dict[Axes, Sequence[_Mark]] = {}
+    for axis, ((setting, language), marks) in zip(axes, shown.items(), strict=False):
         axis.set_title(f"{get_language(language).label}\n{title_of(setting)}", fontsize=SMALLEST)
-    for axis in axes[::2]:
-        axis.set_ylabel("accuracy (%)")
-    _label_below(axes, "negative drift (%)")
+        marks_by_axis[axis] = marks
+    _label_axes(axes, x="negative drift (%)", y="accuracy (%)")
     shapes = {MARKERS["zero_shot"]: "no reasoning", MARKERS["reasoning"]: "reasoning"}
     notes = ["Accuracy: on the originals. Larger markers: more parameters."]
+    unmeasured = [
+        f"{get_language(language).label} {title_of(setting)}"
+        for (setting, language), marks in marks_by_panel.items()
+        if all(mark.printed for mark in marks)
+    ]
     if runs and unmeasured:
         notes.append(f"Without a measured drift: {', '.join(unmeasured)}.")
     notes += _notes(runs, inputs)
-    return _finish(figure, runs, drawn, shapes, notes, data=inputs.data)
+    return _finish(figure, runs, marks_by_axis, shapes, notes, data=inputs.data)
+
+
+def _panels_of_drift(runs: Runs, inputs: DisplayInputs) -> dict[tuple[str, str], list[_Mark]]:
+    """Return the marks in each panel of Figure 2, by setting and language; printed marks first.
+
+    As in the paper, reasoning models are in the panels of both settings of the paper, although they
+    run only zero-shot.
+    """
+    printed, ours = _printed_drifts(inputs), _our_drifts(runs, inputs)
+    reasoning = {model.name for model in inputs.models if model.reasoning}
+    settings_with_panels = {*_PAPER_SETTINGS, *(key.setting for key in runs)}
+    settings = [setting for setting in GROUPS if setting in settings_with_panels]
+    languages = languages_of([*printed, *runs]) or inputs.options["languages"]
+    panels = {}
+    for setting, language in product(settings, languages):
+        also_shown = reasoning if setting in _PAPER_SETTINGS else ()
+        marks = [
+            *runs_in_panel(printed, setting, also_shown).values(),
+            *runs_in_panel(ours, setting, also_shown).values(),
+        ]
+        panels[setting, language] = _of_language(marks, language)
+    return panels
 
 
 ACCURACY_VS_DRIFT = Figure(
@@ -138,7 +152,7 @@ ACCURACY_VS_DRIFT = Figure(
     "Figure 2",
     "Accuracy on the originals against negative drift.",
     accuracy_vs_drift,
-    with_panel,
+    panel_inputs,
     printed=("jam_table3", "text_numbers"),
 )
 
@@ -147,27 +161,28 @@ _PAPER_SETTINGS = ("zero_shot", "few_shot_sc_cotbest")
 
 
 def _printed_drifts(inputs: DisplayInputs) -> dict[RunKey, _Mark]:
-    """Return the printed runs of Figure 2."""
+    """Return the marks of the printed runs in Figure 2."""
     models = _models(inputs)
-    numbers = inputs.printed("text_numbers", "id")
+    text_numbers = inputs.printed("text_numbers", "id")
     marks = {}
-    for key, row in _printed(inputs, "jam_table3").items():
-        number = (f"jam.variants_{key.language}",)
-        accuracy = 100 * row["success"] / numbers[number]["value"]
+    for key, row in _printed_rows(inputs, "jam_table3").items():
+        variants = text_numbers[f"jam.variants_{key.language}",]["value"]
+        # The paper prints successes, the number of variants of correctly judged originals.
+        accuracy = 100 * row["success"] / variants
         drift = row["negative_drift_pct"]
         marks[key] = _drift_mark(key, models[key.model], drift, accuracy, printed=True)
     return marks
 
 
 def _our_drifts(runs: Runs, inputs: DisplayInputs) -> dict[RunKey, _Mark]:
-    """Return our runs in Figure 2; runs with undefined drift are omitted."""
+    """Return the marks of our runs in Figure 2; runs with undefined drift are omitted."""
     models = _models(inputs)
     marks = {}
     for key, seeds in runs.items():
         drift, accuracy = mean_over_seeds(seeds, DRIFT), mean_over_seeds(seeds, ACCURACY)
         if drift is not None and accuracy is not None:
             mark = _drift_mark(key, models[key.model], drift, accuracy, printed=False)
-            marks[key] = mark._replace(suffix=_star(seeds))
+            marks[key] = mark._replace(suffix=_suffix(seeds))
     return marks
 
 
@@ -178,17 +193,18 @@ def _drift_mark(
     return _Mark(key, model, drift, accuracy, printed, marker, marker_area(model.parameters))
 
 
-def _star(seeds: Sequence[JamMetrics]) -> str:
-    """Return a star if a run has unreadable answers, otherwise an empty text."""
-    return "*" if unreadable(seeds)[0] else ""
+def _suffix(seeds: Sequence[JamMetrics]) -> str:
+    """Return "*" if a run has unreadable answers; otherwise ""."""
+    unreadable, _ = count_unreadable(seeds)
+    return "*" if unreadable else ""
 
 
 def _of_language(marks: Iterable[_Mark], language: str) -> list[_Mark]:
     return [mark for mark in marks if mark.key.language == language]
 
 
-def _printed(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
-    """Return the printed rows of prompted models in the figure's languages, by run."""
+def _printed_rows(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
+    """Return the rows of a printed table by run, for language models in the figure's languages."""
     return {
         key: row
         for key, row in printed_runs(inputs, file).items()
@@ -201,48 +217,68 @@ def _models(inputs: DisplayInputs) -> dict[str, ModelDescription]:
 
 
 def confused_models(inputs: DisplayInputs) -> Drawing:
-    """Draw Figure 3: a histogram of hard variants by how many models they confuse.
+    """Draw Figure 3: a histogram of hard variants by the number of models that they confuse.
 
-    Variants that confuse no model are omitted, as in the paper, which prints only the total of its
-    bars. `counted_runs` selects the runs. If there are at most two bars, the figure is a line of
-    text.
+    `counted_runs` selects the runs. As in the paper, variants that confuse no model are omitted. If
+    there are at most two bars in total, the figure states them as text.
     """
     metrics = load_records(inputs.metrics, JamMetrics)
-    released = inputs.options["form"] == "released"
-    all_runs, models = prompted(metrics), _models(inputs)
-    reasoning = {name for name, model in models.items() if model.reasoning}
-    counted = counted_runs(all_runs, () if released else reasoning)
-    printed = {} if released else inputs.printed("text_numbers", "id")
+    all_runs, models = prompted_runs(metrics), _models(inputs)
+    is_authors_form = inputs.options["form"] == "released"
+    if is_authors_form:
+        counted = counted_runs(all_runs, ())
+        printed = {}
+    else:
+        counted = counted_runs(all_runs, {model.name for model in inputs.models if model.reasoning})
+        printed = inputs.printed("text_numbers", "id")
     bars: dict[str, list[int]] = {}
     titles: dict[str, str] = {}
     for language in languages_of(by_run(metrics)):
-        confused = confused_runs(counted, language)
-        bars[language] = _numbers_confused(confused.values())
-        total = sum(bars[language]) if confused else "–"
+        confused_models_by_variant = count_confused_runs(counted, language)
+        bars[language] = _variants_by_confused_models(confused_models_by_variant.values())
+        total = sum(bars[language]) if confused_models_by_variant else "–"
         titles[language] = f"{get_language(language).label}: {total} variants"
-        if row := printed.get((f"jam.confusing_variants_{language}",)):
-            titles[language] += f"\n(printed: {row['value']:g})"
-    others = "" if released else "; reasoning models zero-shot"
-    notes = [f"{title_of(COUNTED_SETTING)}, seed {COUNTED_SEED}{others}."]
-    if uncounted := not_counted(all_runs, counted, inputs):
-        labels = (f"{label} ({get_language(language).label})" for language, label in uncounted)
-        notes.append(f"Without such a run, so not counted: {', '.join(labels)}.")
-    if sum(map(len, bars.values())) <= _MOST_IN_WORDS:
-        figure = _in_words(bars, titles)
+        printed_total = printed.get((f"jam.confusing_variants_{language}",))
+        if printed_total:
+            titles[language] += f"\n(printed: {printed_total['value']:g})"
+    notes = _notes_on_counted_runs(all_runs, counted, inputs)
+    number_of_bars = sum(len(heights) for heights in bars.values())
+    if number_of_bars <= _MOST_IN_WORDS:
+        figure = _state_as_text(bars, titles)
     else:
-        figure = _histograms({name: heights for name, heights in bars.items() if heights}, titles)
-        without_bars = [name for name, heights in bars.items() if not heights]
-        notes += [f"{titles[name]}.".replace("\n", " ") for name in without_bars]
-    notes += _unreadable(all_runs, models)
+        with_bars = {language: heights for language, heights in bars.items() if heights}
+        figure = _draw_histograms(with_bars, titles)
+        for language, heights in bars.items():
+            if not heights:
+                title_in_one_line = titles[language].replace("\n", " ")
+                notes.append(f"{title_in_one_line}.")
+    notes += _notes_on_unreadable(all_runs, models)
     notes += _notes(counted, inputs)
-    _note(figure, all_runs, notes)
+    _add_all_notes(figure, all_runs, notes)
     return figure
 
 
-def _numbers_confused(models_by_variant: Iterable[int]) -> list[int]:
-    """Return how many variants confuse exactly one model, two models and so on."""
-    counts = Counter(number for number in models_by_variant if number)
-    return [counts[number] for number in range(1, max(counts, default=0) + 1)]
+def _notes_on_counted_runs(all_runs: Runs, counted: Runs, inputs: DisplayInputs) -> list[str]:
+    """Return notes on the runs that Figure 3 counts, and on the models that it does not count."""
+    is_authors_form = inputs.options["form"] == "released"
+    reasoning = "" if is_authors_form else "; reasoning models zero-shot"
+    notes = [f"{title_of(COUNTED_SETTING)}, seed {COUNTED_SEED}{reasoning}."]
+    uncounted = [
+        f"{label} ({get_language(language).label})"
+        for language, label in models_not_counted(all_runs, counted, inputs)
+    ]
+    if uncounted:
+        notes.append(f"Without such a run, so not counted: {', '.join(uncounted)}.")
+    return notes
+
+
+def _variants_by_confused_models(confused_models: Iterable[int]) -> list[int]:
+    """Return how many variants confuse exactly one model, exactly two models, and so on.
+
+    `confused_models` contains the number of models that each variant confuses.
+    """
+    variants = Counter(confused_models)
+    return [variants[models] for models in range(1, max(variants, default=0) + 1)]
 
 
 CONFUSED_MODELS = Figure(
@@ -250,101 +286,111 @@ CONFUSED_MODELS = Figure(
     "Figure 3",
     "How many models each hard variant confuses.",
     confused_models,
-    with_panel,
+    panel_inputs,
     printed=("text_numbers",),
 )
 
 
 _MOST_IN_WORDS = 2
-"""Largest number of bars that a line of text replaces."""
+"""Largest number of bars that are stated as text instead of drawn."""
 
 
-def _histograms(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> Drawing:
-    """Draw a panel per language; the first bar is for one confused model, the next for two."""
+def _draw_histograms(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> Drawing:
+    """Draw a histogram for each language.
+
+    Args:
+        bars: Heights of the bars by language: the number of variants that confuse one model, two
+            models, and so on.
+        titles: Titles of the panels by language.
+    """
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = _panels(len(bars), height=1.7, shared=True)
+    figure, axes = _create_panels(len(bars), height=1.7, shared=True)
     for axis, (language, heights) in zip(axes, bars.items(), strict=True):
         axis.bar(range(1, len(heights) + 1), heights, color=_color(language), width=0.8)
-        for number, height in enumerate(heights, start=1):
-            axis.text(number, height, str(height), ha="center", va="bottom", fontsize=6)
+        for models, height in enumerate(heights, start=1):
+            axis.text(models, height, str(height), ha="center", va="bottom", fontsize=6)
         axis.set_title(titles[language], fontsize=6.5)
         axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         axis.grid(axis="x", visible=False)
-    for axis in axes[::2]:
-        axis.set_ylabel("hard variants")
-    _label_below(axes, "confused models")
-    most = max(map(len, bars.values()))
-    axes[0].set_ylim(0, max(1.0, axes[0].get_ylim()[1]))
-    axes[0].set(xlim=(0.4, most + 0.6), xticks=range(1, most + 1, 1 + most // 6))
+    _label_axes(axes, x="confused models", y="hard variants")
+    # All panels share the limits and ticks of the first one.
+    most_models = max(len(heights) for heights in bars.values())
+    tick_distance = 1 + most_models // 6
+    axes[0].set(
+        xlim=(0.4, most_models + 0.6),
+        xticks=range(1, most_models + 1, tick_distance),
+        ylim=(0, max(1.0, axes[0].get_ylim()[1])),
+    )
     return figure
 
 
-def _in_words(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> Drawing:
-    """Return a figure that states a few bars as a line of text per language."""
+def _state_as_text(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> Drawing:
+    """Return a figure with a line of text per language, which states the heights of the bars."""
     import matplotlib.pyplot as plt
 
     lines = []
     for language, heights in bars.items():
-        parts = (
-            f"{height} confuse {pluralize(number, 'model')}"
-            for number, height in enumerate(heights, start=1)
-        )
-        title = titles[language].replace("\n", " ")
-        lines.append(f"{title}{': ' if heights else ''}{', '.join(parts)}")
+        line = titles[language].replace("\n", " ")
+        counts = [
+            f"{height} confuse {pluralize(models, 'model')}"
+            for models, height in enumerate(heights, start=1)
+        ]
+        if counts:
+            line += f": {', '.join(counts)}"
+        lines.append(line)
     figure = plt.figure(figsize=(COLUMN_WIDTH, 0.12 * (len(lines) + 1)), layout="constrained")
     figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=7)
     return figure
 
 
-def _unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> list[str]:
-    """Return a note that counts the unreadable answers of runs; empty if there are none."""
+def _notes_on_unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> list[str]:
+    """Return a note on the number of unreadable answers of runs; empty if there are none."""
     counts_by_model = defaultdict(list)
     for key, seeds in runs.items():
-        number, total = unreadable(seeds)
-        if number:
-            run = f"{get_language(key.language).label} {title_of(key.setting)} {number} of {total}"
-            counts_by_model[models[key.model].label].append(run)
+        unreadable, answers = count_unreadable(seeds)
+        if unreadable:
+            run = f"{get_language(key.language).label} {title_of(key.setting)}"
+            counts_by_model[models[key.model].label].append(f"{run} {unreadable} of {answers}")
     if not counts_by_model:
         return []
-    parts = (f"{label}: {', '.join(counts)}" for label, counts in counts_by_model.items())
-    return [f"* Unreadable answers of {'; '.join(parts)}."]
+    by_model = [f"{label}: {', '.join(counts)}" for label, counts in counts_by_model.items()]
+    return [f"* Unreadable answers of {'; '.join(by_model)}."]
 
 
 def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
-    return notes_on([item for seeds in runs.values() for item in seeds], inputs)
+    """Return the notes on runs that tables also have (see `notes_on`)."""
+    return notes_on([metrics for seeds in runs.values() for metrics in seeds], inputs)
 
 
 def all_vs_mixed(inputs: DisplayInputs) -> Drawing:
     """Draw Figure 6: the shares of all-confused against mixed originals, one panel per language.
 
-    Reasoning models have one marker shape; the shapes of other models encode the prompt setting.
-    Printed runs are hollow and drawn behind ours.
+    All reasoning models have the same marker shape. For other models, the shape shows the prompt
+    setting. Printed runs are hollow and drawn behind our runs.
     """
-    runs, models = prompted(load_records(inputs.metrics, JamMetrics)), _models(inputs)
+    runs, models = prompted_runs(load_records(inputs.metrics, JamMetrics)), _models(inputs)
     marks = []
-    for key, counts in _printed(inputs, "jam_table6").items():
-        if _originals(counts):
-            marks.append(_confusion_mark(key, models[key.model], counts, printed=True))
+    for key, printed_counts in _printed_rows(inputs, "jam_table6").items():
+        if _number_of_originals(printed_counts):
+            marks.append(_confusion_mark(key, models[key.model], printed_counts, printed=True))
     for key, seeds in runs.items():
-        counts = {
-            name: fmean(getattr(item.confusion, name) for item in seeds)
+        our_counts = {
+            name: fmean(getattr(metrics.confusion, name) for metrics in seeds)
             for name in Confusion.model_fields
         }
-        if _originals(counts):
-            mark = _confusion_mark(key, models[key.model], counts, printed=False)
-            marks.append(mark._replace(suffix=_star(seeds)))
+        if _number_of_originals(our_counts):
+            mark = _confusion_mark(key, models[key.model], our_counts, printed=False)
+            marks.append(mark._replace(suffix=_suffix(seeds)))
     languages = languages_of(mark.key for mark in marks)
-    figure, axes = _panels(len(languages) or 1, height=1.9)
-    drawn = {}
+    figure, axes = _create_panels(max(1, len(languages)), height=1.9)
+    marks_by_axis = {}
     for axis, language in zip(axes, languages, strict=False):
         axis.set_title(get_language(language).label)
-        drawn[axis] = _of_language(marks, language)
-    for axis in axes[::2]:
-        axis.set_ylabel("all confused (AC), % of originals")
-    _label_below(axes, "mixed (MX), % of originals")
-    shapes = {MARKERS[group]: GROUPS[group] for group in MARKERS}
-    return _finish(figure, runs, drawn, shapes, _notes(runs, inputs), data=inputs.data)
+        marks_by_axis[axis] = _of_language(marks, language)
+    _label_axes(axes, x="mixed (MX), % of originals", y="all confused (AC), % of originals")
+    shapes = {marker: GROUPS[group] for group, marker in MARKERS.items()}
+    return _finish(figure, runs, marks_by_axis, shapes, _notes(runs, inputs), data=inputs.data)
 
 
 ALL_VS_MIXED = Figure(
@@ -352,7 +398,7 @@ ALL_VS_MIXED = Figure(
     "Figure 6",
     "All-confused against partly confused originals.",
     all_vs_mixed,
-    with_panel,
+    panel_inputs,
     printed=("jam_table6",),
 )
 
@@ -360,15 +406,19 @@ ALL_VS_MIXED = Figure(
 def _confusion_mark(
     key: RunKey, model: ModelDescription, counts: Mapping[str, float], *, printed: bool
 ) -> _Mark:
-    """Return a run by its numbers of all-confused, none-confused and mixed originals."""
-    originals = _originals(counts)
+    """Return the mark of a run, given its numbers of all-confused, none-confused, mixed originals.
+
+    The mark shows the numbers as percentages of all originals.
+    """
+    originals = _number_of_originals(counts)
     mixed = 100 * counts["mixed"] / originals
     all_confused = 100 * counts["all_confused"] / originals
     marker = MARKERS["reasoning" if model.reasoning else key.setting]
     return _Mark(key, model, mixed, all_confused, printed, marker, AREA)
 
 
-def _originals(counts: Mapping[str, float]) -> float:
+def _number_of_originals(counts: Mapping[str, float]) -> float:
+    """Return the sum of the numbers of all-confused, none-confused and mixed originals."""
     return sum(counts[name] for name in Confusion.model_fields)
 
 
@@ -376,20 +426,24 @@ def _color(language: str) -> str:
     return COLORS[language_names().index(language) % len(COLORS)]
 
 
-def _panels(number: int, *, height: float, shared: bool = False) -> tuple[Drawing, list[Axes]]:
-    """Return a figure with panels in up to two columns.
+def _create_panels(
+    number: int, *, height: float, shared: bool = False
+) -> tuple[Drawing, list[Axes]]:
+    """Return a figure and the axes of its panels, which are in up to two columns.
 
-    `height` is the height of a panel in inches; if `shared`, all panels have the same axes.
+    Args:
+        number: Number of panels.
+        height: Height of a panel in inches.
+        shared: Whether all panels have the same limits and ticks.
     """
     import matplotlib.pyplot as plt
 
     columns = min(2, number)
-    rows = -(-number // columns)
-    size = (COLUMN_WIDTH, height * rows)
+    rows = math.ceil(number / columns)
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=size,
+        figsize=(COLUMN_WIDTH, height * rows),
         sharex=shared,
         sharey=shared,
         layout="constrained",
@@ -400,43 +454,55 @@ def _panels(number: int, *, height: float, shared: bool = False) -> tuple[Drawin
     return figure, list(axes.flat[:number])
 
 
-def _beyond(marks: Iterable[_Mark], moved: Iterable[_Mark]) -> list[str]:
-    """Return a note with the numbers of the runs that were moved to the edge; empty if none was."""
-    places: dict[str, list[str]] = defaultdict(list)
-    for mark, shown in zip(marks, moved, strict=True):
-        if mark != shown:
+def _notes_on_moved(marks: Iterable[_Mark], drawn_marks: Iterable[_Mark]) -> list[str]:
+    """Return a note on the runs that were moved to the edge of a panel; empty if there are none.
+
+    Args:
+        marks: Marks with the numbers of the runs.
+        drawn_marks: The same marks at the positions where they are drawn.
+    """
+    moved_by_model: dict[str, list[str]] = defaultdict(list)
+    for mark, drawn_mark in zip(marks, drawn_marks, strict=True):
+        if mark != drawn_mark:
             run = f"{get_language(mark.key.language).label} {title_of(mark.key.setting)}"
-            places[mark.model.label].append(f"{run} ({mark.x:.0f}, {mark.y:.0f})")
-    if not places:
+            moved_by_model[mark.model.label].append(f"{run} ({mark.x:.0f}, {mark.y:.0f})")
+    if not moved_by_model:
         return []
-    parts = (f"{label}: {', '.join(dict.fromkeys(runs))}" for label, runs in places.items())
-    return [f"On the edge, because beyond the axes (x, y): {'; '.join(parts)}."]
+    by_model = []
+    for label, runs in moved_by_model.items():
+        # A run of a reasoning model may be in two panels.
+        distinct_runs = dict.fromkeys(runs)
+        by_model.append(f"{label}: {', '.join(distinct_runs)}")
+    return [f"On the edge, because beyond the axes (x, y): {'; '.join(by_model)}."]
 
 
-def _label_below(axes: Sequence[Axes], text: str) -> None:
-    """Label the horizontal axes of the lowest panels."""
+def _label_axes(axes: Sequence[Axes], *, x: str, y: str) -> None:
+    """Label the vertical axes of the left panels, and the horizontal axes of the lowest panels."""
+    for axis in axes[::2]:
+        axis.set_ylabel(y)
     for axis in axes[-2:]:
-        axis.set_xlabel(text)
+        axis.set_xlabel(x)
         axis.tick_params(labelbottom=True)
 
 
 def _limits(printed: Sequence[float], ours: Sequence[float]) -> tuple[float, float]:
     """Return the limits of an axis in percent.
 
-    The limits enclose the printed numbers, and those of our numbers that are at most half their
-    span away. A weak model farther away would crush the printed numbers into a corner. Without
-    printed numbers, the limits enclose ours.
+    The limits enclose the printed numbers, and our numbers that are not far away from them: at most
+    half the span of the printed numbers. A weak model that is farther away would compress the
+    printed numbers into a corner. Without printed numbers, the limits enclose all our numbers.
     """
-    low, high = min(printed or ours, default=0.0), max(printed or ours, default=100.0)
-    reach = (high - low) / 2
-    enclosed = [value for value in ours if low - reach <= value <= high + reach]
-    enclosed += [low, high]
+    reference = printed or ours
+    lowest, highest = min(reference, default=0.0), max(reference, default=100.0)
+    reach = (highest - lowest) / 2
+    enclosed = [number for number in ours if lowest - reach <= number <= highest + reach]
+    enclosed += [lowest, highest]
     margin = max(1.0, 0.12 * (max(enclosed) - min(enclosed)))
     return max(0.0, min(enclosed) - margin), min(100.0, max(enclosed) + margin)
 
 
-def _fit(axes: Iterable[Axes], marks: Sequence[_Mark]) -> None:
-    """Set the limits of panels that show some of these runs."""
+def _set_limits(axes: Iterable[Axes], marks: Sequence[_Mark]) -> None:
+    """Set the limits of panels so that they show the given marks (see `_limits`)."""
     printed = [mark for mark in marks if mark.printed]
     ours = [mark for mark in marks if not mark.printed]
     horizontal = _limits([mark.x for mark in printed], [mark.x for mark in ours])
@@ -445,20 +511,22 @@ def _fit(axes: Iterable[Axes], marks: Sequence[_Mark]) -> None:
         axis.set(xlim=horizontal, ylim=vertical)
 
 
-def _on_edge(axis: Axes, mark: _Mark) -> _Mark:
-    """Return a mark, moved to the nearest edge if it is outside the limits of the axes."""
+def _move_to_edge(axis: Axes, mark: _Mark) -> _Mark:
+    """Return a mark at the nearest edge of a panel if it is outside; otherwise, unchanged."""
     (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
     return mark._replace(x=min(max(mark.x, left), right), y=min(max(mark.y, bottom), top))
 
 
-def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
-    """Draw the runs of a panel and return those that need a label.
+def _printed_first(marks: Iterable[_Mark]) -> list[_Mark]:
+    printed = [mark for mark in marks if mark.printed]
+    ours = [mark for mark in marks if not mark.printed]
+    return printed + ours
 
-    If a printed run has a counterpart of ours, a line connects the two, and only ours is labeled.
-    """
-    ours = {mark.key: mark for mark in marks if not mark.printed}
-    unnamed = set()
-    for mark in sorted(marks, key=lambda mark: not mark.printed):
+
+def _draw_marks(axis: Axes, marks: Sequence[_Mark]) -> None:
+    """Draw the markers of a panel; a line connects a printed run with the same run of ours."""
+    our_mark_by_run = {mark.key: mark for mark in marks if not mark.printed}
+    for mark in _printed_first(marks):
         color = _color(mark.key.language)
         axis.scatter(
             mark.x,
@@ -471,27 +539,27 @@ def _draw(axis: Axes, marks: Sequence[_Mark]) -> list[_Mark]:
             zorder=2 if mark.printed else 3,
             clip_on=False,
         )
-        if mark.printed and (own := ours.get(mark.key)):
-            axis.plot([mark.x, own.x], [mark.y, own.y], color=color, lw=0.5, alpha=0.5, zorder=1)
-            unnamed.add(mark)
-    return [mark for mark in marks if mark not in unnamed]
+        ours = our_mark_by_run.get(mark.key)
+        if mark.printed and ours:
+            axis.plot([mark.x, ours.x], [mark.y, ours.y], color=color, lw=0.5, alpha=0.5, zorder=1)
 
 
-def _name(
-    axis: Axes, named: Sequence[_Mark], marks: Sequence[_Mark], numbers: Mapping[str, int]
-) -> None:
-    """Label the markers `named` with model numbers, avoiding overlaps with all `marks`.
+def _label_marks(axis: Axes, marks: Sequence[_Mark], numbers: Mapping[str, int]) -> None:
+    """Label the markers of a panel with the numbers of the models.
 
-    The figure layout must be final.
+    A printed run has no label if the same run of ours is in the panel. Labels do not overlap
+    markers. The figure layout must be final, because labels are placed in pixels.
     """
     from adjustText import adjust_text
     from matplotlib import patheffects
     from matplotlib.transforms import Bbox
 
-    if not named:
+    our_runs = {mark.key for mark in marks if not mark.printed}
+    labeled = [mark for mark in marks if not mark.printed or mark.key not in our_runs]
+    if not labeled:
         return
     halo = [patheffects.withStroke(linewidth=1.2, foreground="white")]
-    names = [
+    labels = [
         axis.text(
             mark.x,
             mark.y,
@@ -501,21 +569,23 @@ def _name(
             path_effects=halo,
             zorder=4,
         )
-        for mark in named
+        for mark in labeled
     ]
     points_to_pixels = axis.figure.dpi / 72
-    boxes = []
+    marker_boxes = []
     for mark in marks:
         x, y = axis.transData.transform((mark.x, mark.y))
-        half = mark.area**0.5 / 2 * points_to_pixels
-        boxes.append(Bbox.from_extents(x - half, y - half, x + half, y + half))
+        half_width = mark.area**0.5 / 2 * points_to_pixels
+        marker_boxes.append(
+            Bbox.from_extents(x - half_width, y - half_width, x + half_width, y + half_width)
+        )
     adjust_text(
-        names,
+        labels,
         x=[mark.x for mark in marks],
         y=[mark.y for mark in marks],
-        target_x=[mark.x for mark in named],
-        target_y=[mark.y for mark in named],
-        objects=boxes,
+        target_x=[mark.x for mark in labeled],
+        target_y=[mark.y for mark in labeled],
+        objects=marker_boxes,
         ax=axis,
         arrowprops={"arrowstyle": "-", "color": "#999999", "lw": 0.4, "zorder": 1},
         expand=(1.1, 1.2),
@@ -526,75 +596,84 @@ def _name(
 def _finish(
     figure: Drawing,
     runs: Runs,
-    drawn: Mapping[Axes, Sequence[_Mark]],
+    marks_by_axis: Mapping[Axes, Sequence[_Mark]],
     shapes: Mapping[str, str],
     notes: Sequence[str],
     *,
     data: str,
 ) -> Drawing:
-    """Draw the runs of all panels, the legend and the notes, which number the models.
+    """Draw the marks of all panels, the legend and the notes.
+
+    Numbers label the markers; the first note lists the models by these numbers.
 
     Args:
-        figure: Drawing to finish.
+        figure: Figure whose panels are empty.
         runs: Our runs.
-        drawn: Runs to draw by panel.
+        marks_by_axis: Marks to draw in each panel.
         shapes: Meanings of the marker shapes.
         notes: Notes to print below the figure.
         data: Source of our data.
     """
-    marks = list(chain.from_iterable(drawn.values()))
+    marks = [mark for marks_in_panel in marks_by_axis.values() for mark in marks_in_panel]
     for language in languages_of(mark.key for mark in marks):
-        marks_of_language = _of_language(marks, language)
-        axes = [axis for axis, shown in drawn.items() if set(shown) & set(marks_of_language)]
-        _fit(axes, marks_of_language)
-    drawn = {axis: [_on_edge(axis, mark) for mark in shown] for axis, shown in drawn.items()}
-    to_label = {axis: _draw(axis, shown) for axis, shown in drawn.items()}
+        axes = [
+            axis
+            for axis, marks_in_panel in marks_by_axis.items()
+            if _of_language(marks_in_panel, language)
+        ]
+        _set_limits(axes, _of_language(marks, language))
+    drawn_marks_by_axis = {}
+    drawn_marks = []
+    for axis, marks_in_panel in marks_by_axis.items():
+        moved_marks = [_move_to_edge(axis, mark) for mark in marks_in_panel]
+        _draw_marks(axis, moved_marks)
+        drawn_marks_by_axis[axis] = moved_marks
+        drawn_marks += moved_marks
     _add_legend(figure, marks, shapes, data)
-    printed_first = sorted(marks, key=lambda mark: not mark.printed)
-    models = {mark.key.model: mark.model for mark in printed_first}
-    numbers = {model: number for number, model in enumerate(models, start=1)}
-    # Keep each number on one line with its name.
-    labels = (
-        f"{numbers[name]} {model.label}".replace(" ", "\N{NO-BREAK SPACE}")
-        for name, model in models.items()
-    )
-    all_notes = [", ".join(labels) + "."]
-    all_notes += _unreadable(runs, models)
-    all_notes += _beyond(marks, chain.from_iterable(drawn.values()))
+    models = {mark.key.model: mark.model for mark in _printed_first(marks)}
+    numbers = {name: number for number, name in enumerate(models, start=1)}
+    numbered_models = []
+    for name, model in models.items():
+        # Keep each number on one line with the label of the model.
+        numbered_models.append(f"{numbers[name]} {model.label}".replace(" ", "\N{NO-BREAK SPACE}"))
+    all_notes = [f"{', '.join(numbered_models)}."]
+    all_notes += _notes_on_unreadable(runs, models)
+    all_notes += _notes_on_moved(marks, drawn_marks)
     all_notes += notes
-    _note(figure, runs, all_notes)
-    # Fix the layout first, because labels are placed in pixels.
-    figure.draw_without_rendering()
-    for axis, unlabeled in to_label.items():
-        _name(axis, unlabeled, drawn[axis], numbers)
+    _add_all_notes(figure, runs, all_notes)
+    figure.draw_without_rendering()  # makes the layout final
+    for axis, moved_marks in drawn_marks_by_axis.items():
+        _label_marks(axis, moved_marks, numbers)
     return figure
 
 
 def _add_legend(
     figure: Drawing, marks: Sequence[_Mark], shapes: Mapping[str, str], data: str
 ) -> None:
-    """Draw the legend of marker shapes, and of the fill if there are printed runs."""
+    """Draw the legend of marker shapes, and of filled and hollow markers if there are both."""
     import matplotlib as mpl
     from matplotlib.lines import Line2D
 
-    used = {mark.marker for mark in marks}
+    used_markers = {mark.marker for mark in marks}
     handles: list[Artist] = []
-    names = []
-    for marker, text in shapes.items():
-        if marker in used:
+    labels = []
+    for marker, meaning in shapes.items():
+        if marker in used_markers:
             handles.append(Line2D([], [], color="#555555", marker=marker, ls="", ms=AREA**0.5))
-            names.append(text)
+            labels.append(meaning)
     if any(mark.printed for mark in marks):
-        # Bars show the fill, because each shape has a meaning.
+        # Rectangles show the fill, because each marker shape has a meaning.
         handles.append(mpl.patches.Patch(facecolor="#555555", edgecolor="#555555"))
         handles.append(mpl.patches.Patch(facecolor="none", edgecolor="#555555"))
-        names.append("filled: ours, on the sample data" if data == "sample" else "filled: ours")
-        names.append("hollow: printed")
-    figure.set_figheight(figure.get_figheight() + 0.15 * (1 + len(names) // 2))
-    figure.legend(handles, names, loc="outside upper center", ncols=2)
+        labels.append("filled: ours, on the sample data" if data == "sample" else "filled: ours")
+        labels.append("hollow: printed")
+    lines = 1 + len(labels) // 2
+    figure.set_figheight(figure.get_figheight() + 0.15 * lines)
+    figure.legend(handles, labels, loc="outside upper center", ncols=2)
 
 
-def _note(figure: Drawing, runs: Runs, notes: Sequence[str]) -> None:
+def _add_all_notes(figure: Drawing, runs: Runs, notes: Sequence[str]) -> None:
+    """Add notes below a figure, and a note that no model was run if `runs` is empty."""
     if not runs:
         notes = ["No language model was run.", *notes]
     add_notes(figure, notes)

@@ -1,8 +1,8 @@
 """Measure the attention of a causal model from a PIE to its context (ID10M-JAM, appendix H).
 
-For originals with a variant that misled some run and a variant that every run judged correctly,
-both variants are passed through the model. The attention from the PIE's tokens to each preceding
-word is measured for every layer and head.
+Some originals have a variant that misled a run and a variant that every run judged correctly. The
+causal model reads both variants. For every layer and head, this module measures the attention from
+the PIE's tokens to each preceding word.
 """
 
 from collections import defaultdict
@@ -52,7 +52,7 @@ class CausalModel:
 
 
 def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = None) -> CausalModel:
-    """Load a model for `attention_to_words`, from the folder `weights` if it is given.
+    """Load a causal model for `attention_to_words`, from the folder `weights` if it is not None.
 
     Raises:
         UserError: The checkpoint is incomplete; the hint states how to fix it.
@@ -74,8 +74,9 @@ def attention_to_words(
 ) -> npt.NDArray[np.float64]:
     """Return the attention from the words `queries` to every word of a sentence.
 
-    Attention is averaged over all subtokens of the attending words, and summed over the subtokens
-    of an attended word. Attention to special tokens is excluded, so rows may not sum to 1.
+    Attention is averaged over the subtokens of the attending words, and summed over the subtokens
+    of each attended word. Attention to special tokens is excluded, so the attention to all words
+    may sum to less than 1.
 
     Args:
         causal: Model and tokenizer.
@@ -90,28 +91,30 @@ def attention_to_words(
     """
     encoding = causal.tokenizer("".join(tokens), return_offsets_mapping=True, return_tensors="pt")
     words = _words_of_subtokens(encoding.pop("offset_mapping")[0].tolist(), tokens)
-    rows = [place for place, word in enumerate(words) if word in queries]
-    if not rows:
+    query_subtokens = [subtoken for subtoken, word in enumerate(words) if word in queries]
+    if not query_subtokens:
         raise ValueError("no sub-token belongs to the attending words")
-    inputs = {name: value.to(causal.model.device) for name, value in encoding.items()}
+    inputs = {name: tensor.to(causal.model.device) for name, tensor in encoding.items()}
     with torch.inference_mode():
         output = causal.model(**inputs, output_attentions=True)
-    layers = torch.stack([layer[0] for layer in output.attentions]).double().cpu().numpy()
-    to_subtokens = layers[:, :, rows, :].mean(axis=2)
-    number_of_layers, heads, _ = to_subtokens.shape
-    to_words = np.zeros((number_of_layers, heads, len(tokens)))
-    for place, word in enumerate(words):
+    # Shape (layers, heads, attending subtokens, attended subtokens); the batch has one sentence.
+    attention = torch.stack([layer[0] for layer in output.attentions]).double().cpu().numpy()
+    to_subtokens = attention[:, :, query_subtokens, :].mean(axis=2)
+    layers, heads, _ = to_subtokens.shape
+    to_words = np.zeros((layers, heads, len(tokens)))
+    for subtoken, word in enumerate(words):
         if word is not None:
-            to_words[:, :, word] += to_subtokens[:, :, place]
+            to_words[:, :, word] += to_subtokens[:, :, subtoken]
     return to_words
 
 
 def _words_of_subtokens(
     offsets: Sequence[tuple[int, int]], tokens: Sequence[str]
 ) -> list[int | None]:
-    """Return the index of each subtoken's word; None for special tokens.
+    """Return the index of the word that contains each subtoken; None for special tokens.
 
-    `offsets` are the first character and the end of each subtoken in the sentence.
+    `offsets` are the start and end of each subtoken in the sentence, in characters. The end is
+    exclusive; special tokens are empty.
     """
     word_ends = np.cumsum([len(token) for token in tokens])
     words: list[int | None] = []
@@ -130,11 +133,11 @@ def cue_shares(
     cues: Collection[int],
     pie: Collection[int],
 ) -> npt.NDArray[np.float64]:
-    """Return the share of the PIE's attention to its context that falls on cue words.
+    """Return the share of the attention from the PIE to its context that falls on cue words.
 
-    The context consists of all words before the end of the PIE, except the PIE itself and the first
-    word, which attracts attention in causal models regardless of its meaning. The share is 0 if
-    there is no attention to the context.
+    The context consists of the words before the end of the PIE, without the PIE and without the
+    first word, which attracts attention in causal models regardless of its meaning. The share is 0
+    if there is no attention to the context.
 
     Args:
         attention: Attention from the PIE, shape (layers, heads, words).
@@ -144,64 +147,72 @@ def cue_shares(
     Returns:
         Array of shape (layers, heads).
     """
-    context = [place for place in range(1, max(pie)) if place not in pie]
-    cues_in_context = [place for place in context if place in cues]
-    total = attention[:, :, context].sum(axis=2)
-    on_cues = attention[:, :, cues_in_context].sum(axis=2)
-    shares: npt.NDArray[np.float64] = np.zeros_like(total)
-    np.divide(on_cues, total, out=shares, where=total > 0)
+    context = [word for word in range(1, max(pie)) if word not in pie]
+    cues_in_context = [word for word in context if word in cues]
+    to_context = attention[:, :, context].sum(axis=2)
+    to_cues = attention[:, :, cues_in_context].sum(axis=2)
+    shares: npt.NDArray[np.float64] = np.zeros_like(to_context)
+    np.divide(to_cues, to_context, out=shares, where=to_context > 0)
     return shares
 
 
 def pie_places(sentence: JamSentence) -> list[int]:
-    """Return the PIE's token indices, located by text if all tags are O; may be empty."""
+    """Return the indices of the PIE's tokens; empty if the PIE is not found.
+
+    If no token is tagged as part of an idiom, the PIE is searched in the text.
+    """
     tags = list(sentence.tags)
     if all(tag == OUTSIDE for tag in tags):
         tags = tags_of_idioms(sentence.tokens, sentence.pies)
-    return [place for place, tag in enumerate(tags) if tag != OUTSIDE]
+    return [index for index, tag in enumerate(tags) if tag != OUTSIDE]
 
 
 def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
-    """Return the token indices of content words in the added context; may be empty."""
-    length = len(added_context(original.sentence, variant.sentence))
+    """Return the indices of the cue words, the content words of a variant's added context."""
+    context_end = len(added_context(original.sentence, variant.sentence))
     language = get_language(variant.language)
     function_words = language.function_words | language.quantifiers
-    places, position = [], 0
-    for place, token in enumerate(variant.tokens):
+    indices = []
+    token_start = 0  # in characters
+    for index, token in enumerate(variant.tokens):
+        if token_start >= context_end:
+            break
         # Skip single letters such as the "s" of a genitive.
         words = {word for word in normalize(token).split() if len(word) > 1}
-        if position < length and words - function_words:
-            places.append(place)
-        position += len(token)
-    return places
+        content_words = words - function_words
+        if content_words:
+            indices.append(index)
+        token_start += len(token)
+    return indices
 
 
 def attended_variant(
     causal: CausalModel, original: JamSentence, variant: JamSentence
 ) -> AttendedVariant | None:
-    """Return the attention from a variant's PIE.
+    """Return the attention from a variant's PIE to the words before the end of the PIE.
 
-    Returns None if the PIE is not found, or if no word but the first is a cue word.
+    Returns None if the PIE is not found, or if there is no cue word after the first word.
     """
     pie, cues = pie_places(variant), cue_places(original, variant)
-    if not pie or not set(cues) - {0}:
+    cues_after_first_word = [word for word in cues if word > 0]
+    if not pie or not cues_after_first_word:
         return None
     attention = attention_to_words(causal, variant.tokens, pie)
     shares = cue_shares(attention, cues=set(cues), pie=set(pie))
-    visible = max(pie) + 1
+    pie_end = max(pie) + 1
     return AttendedVariant(
         id=variant.id,
-        words=[token.strip() for token in variant.tokens[:visible]],
+        words=[token.strip() for token in variant.tokens[:pie_end]],
         pie_words=pie,
-        cue_words=[place for place in cues if place < visible],
-        by_layer=np.round(attention[:, :, :visible].mean(axis=1), DECIMALS).tolist(),
+        cue_words=[word for word in cues if word < pie_end],
+        by_layer=np.round(attention[:, :, :pie_end].mean(axis=1), DECIMALS).tolist(),
         cue_share=np.round(shares, DECIMALS).tolist(),
         share=round(float(shares.mean()), DECIMALS),
     )
 
 
 class CandidatePair(NamedTuple):
-    """Ids of an original, of its variant MIS (misleading) and of its variant COR (resolved)."""
+    """Ids of an original, its misleading variant (MIS) and its resolved variant (COR)."""
 
     original: str
     misleading: str
@@ -209,30 +220,38 @@ class CandidatePair(NamedTuple):
 
 
 def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[CandidatePair]:
-    """Select originals with a variant that misled a run (MIS) and one that all runs resolved (COR).
+    """Select originals that have a misleading variant (MIS) and a resolved variant (COR).
 
-    A variant misleads a run that is right about the original but wrong about the variant; a run
-    resolves a variant if it is right about the variant. Runs that are wrong about all originals are
-    ignored, because nothing can mislead them and they resolve almost nothing. MIS is the variant of
-    an original that misled the most runs; pairs are sorted by this number in descending order, then
-    by original id.
+    A variant misleads a run if the run is right about the original, but wrong about the variant.
+    The variant of an original that misleads the most runs is MIS. A variant is resolved if all runs
+    are right about the variant; the first of these variants is COR. Runs that are wrong about all
+    originals are ignored, because no variant can mislead such a run.
+
+    The pairs are sorted by the number of runs that MIS misleads (descending), then by original id.
+
+    Args:
+        runs: Judged originals of each run.
     """
-    cases: dict[str, list[JudgedOriginal]] = defaultdict(list)
+    judged_by_original: dict[str, list[JudgedOriginal]] = defaultdict(list)
     for run in runs:
-        if any(case.correct for case in run):
-            for case in run:
-                cases[case.id].append(case)
+        if any(judged.correct for judged in run):
+            for judged in run:
+                judged_by_original[judged.id].append(judged)
     pairs = []
-    most_misled = {}
-    for name, judged in cases.items():
-        variants = sorted(judged[0].variants)
-        misled = {one: sum(case.flipped[one] for case in judged) for one in variants}
-        resolved = [one for one in variants if all(case.variants[one] for case in judged)]
-        if resolved and any(misled.values()):
-            worst = max(variants, key=lambda one: misled[one])
-            pairs.append(CandidatePair(name, worst, resolved[0]))
-            most_misled[name] = misled[worst]
-    return sorted(pairs, key=lambda pair: (-most_misled[pair.original], pair.original))
+    runs_misled_by_mis = {}
+    for original_id, judgments in judged_by_original.items():
+        variants = sorted(judgments[0].variants)
+        runs_misled = {
+            variant: sum(judged.flipped[variant] for judged in judgments) for variant in variants
+        }
+        resolved = [
+            variant for variant in variants if all(judged.variants[variant] for judged in judgments)
+        ]
+        if resolved and any(runs_misled.values()):
+            misleading = max(variants, key=lambda variant: runs_misled[variant])
+            pairs.append(CandidatePair(original_id, misleading, resolved[0]))
+            runs_misled_by_mis[original_id] = runs_misled[misleading]
+    return sorted(pairs, key=lambda pair: (-runs_misled_by_mis[pair.original], pair.original))
 
 
 def analyze(
@@ -242,15 +261,15 @@ def analyze(
     *,
     limit: int = PAIRS,
 ) -> list[AttentionPair]:
-    """Return the attention for the first `limit` usable pairs.
+    """Return the attention in the first `limit` usable pairs.
 
-    Pairs are skipped if `attended_variant` returns None for one of the two variants.
+    A pair is usable if `attended_variant` returns a result for both variants.
 
     Args:
         causal: Model to analyze.
         sentences: Originals and variants by id.
         candidates: Pairs in order of preference.
-        limit: Maximum number of pairs in the result.
+        limit: Maximum number of pairs to return.
     """
     pairs: list[AttentionPair] = []
     for candidate in candidates:
@@ -273,7 +292,7 @@ def analyze(
 
 
 def mean_share(values: Sequence[float], *, resamples: int) -> MeanShare:
-    """Return the mean of `values`, one per analyzed pair, with its 95% bootstrap interval."""
+    """Return the mean of `values` (one per pair) and the 95% bootstrap interval of the mean."""
     if not values:
         return MeanShare(mean=None, interval=None)
     interval = ratio_interval(values, [1.0] * len(values), resamples=resamples, seed=0)
@@ -291,22 +310,30 @@ def attention_metrics(
 ) -> AttentionMetrics:
     """Run the attention analysis for one language.
 
-    `runs` determine which variants mislead.
+    Args:
+        runs: Metrics of the runs that determine which variants mislead.
+        sentences: Originals and variants of the language.
+        causal: Model to analyze.
+        evidence: Conditions and digests to store in the result.
+        model: Name of the analyzed model in models.yaml.
+        resamples: Number of bootstrap resamples.
     """
     candidates = select_pairs([run.judged for run in runs])
-    by_id = {item.id: item for item in sentences}
-    analyzed = analyze(causal, by_id, candidates)
-    shares = [(pair.misleading.share, pair.resolved.share) for pair in analyzed]
+    sentences_by_id = {sentence.id: sentence for sentence in sentences}
+    pairs = analyze(causal, sentences_by_id, candidates)
+    misleading_shares = [pair.misleading.share for pair in pairs]
+    resolved_shares = [pair.resolved.share for pair in pairs]
+    differences = [pair.misleading.share - pair.resolved.share for pair in pairs]
     return AttentionMetrics(
         language=sentences[0].language,
         model=model,
         dataset_is_released=all(run.dataset_is_released for run in runs),
-        data_note=next((run.data_note for run in runs), ""),
+        data_note=runs[0].data_note if runs else "",
         judged_by=[f"{run.model}/{run.setting}/seed-{run.seed}" for run in runs],
-        pairs=analyzed,
-        misleading=mean_share([one for one, _ in shares], resamples=resamples),
-        resolved=mean_share([other for _, other in shares], resamples=resamples),
-        difference=mean_share([one - other for one, other in shares], resamples=resamples),
+        pairs=pairs,
+        misleading=mean_share(misleading_shares, resamples=resamples),
+        resolved=mean_share(resolved_shares, resamples=resamples),
+        difference=mean_share(differences, resamples=resamples),
         conditions=evidence.conditions,
         computed_from=dict(evidence.computed_from),
     )

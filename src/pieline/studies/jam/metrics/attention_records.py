@@ -1,7 +1,5 @@
 """Metric records of the attention analysis (ID10M-JAM, appendix H)."""
 
-from operator import attrgetter
-
 from pieline.core.conditions import Measured
 from pieline.core.measures import Measure, share
 from pieline.core.records import Frozen
@@ -13,7 +11,7 @@ class AttendedVariant(Frozen):
 
     Attributes:
         id: Variant id.
-        words: Words up to the end of the PIE; later words cannot be attended to.
+        words: Words up to the end of the PIE, because causal models do not attend to later words.
         pie_words: Indices of the PIE's words.
         cue_words: Indices of the content words of the added context.
         by_layer: Attention from the PIE to each word, one row per layer, averaged over heads.
@@ -32,7 +30,7 @@ class AttendedVariant(Frozen):
 
 
 class AttentionPair(Frozen):
-    """Pair of an original's variants: MIS, which misled some run; COR, which all runs resolved."""
+    """Two variants of one original: MIS misled a run, and all runs judged COR correctly."""
 
     original_id: str
     pie: str
@@ -42,9 +40,9 @@ class AttentionPair(Frozen):
 
 
 class MeanShare(Frozen):
-    """Mean over pairs with its 95% bootstrap interval.
+    """Mean of a share over pairs, and the 95% bootstrap interval of the mean.
 
-    Both are null without pairs; the interval is also null for a single pair.
+    Without pairs, mean and interval are null. With a single pair, only the interval is null.
     """
 
     mean: float | None
@@ -61,7 +59,7 @@ class AttentionMetrics(Measured):
         pairs: Analyzed pairs.
         misleading: Share of the PIE's attention that falls on cue words, for MIS variants.
         resolved: Share of the PIE's attention that falls on cue words, for COR variants.
-        difference: Difference between the two shares within pairs, MIS minus COR.
+        difference: Share of the MIS variant minus share of the COR variant in the same pair.
     """
 
     language: str
@@ -73,16 +71,19 @@ class AttentionMetrics(Measured):
     difference: MeanShare
 
 
-def _share(name: str) -> Measure[AttentionMetrics]:
-    """Return the measure of a field of type `MeanShare`."""
-    part = attrgetter(name)
+def _measure_of_share(field: str) -> Measure[AttentionMetrics]:
+    """Return the measure of a field of `AttentionMetrics` that contains a `MeanShare`."""
     return share(
-        f"attention_{name}", lambda item: part(item).mean, lambda item: part(item).interval
+        f"attention_{field}",
+        lambda metrics: getattr(metrics, field).mean,
+        lambda metrics: getattr(metrics, field).interval,
     )
 
 
 ATTENTION = (
-    Measure[AttentionMetrics]("attention_pairs", lambda item: len(item.pairs), decimals=0),
-    *map(_share, ("misleading", "resolved", "difference")),
+    Measure[AttentionMetrics]("attention_pairs", lambda metrics: len(metrics.pairs), decimals=0),
+    _measure_of_share("misleading"),
+    _measure_of_share("resolved"),
+    _measure_of_share("difference"),
 )
 """Measures of appendix H: number of pairs, and shares of attention that fall on cue words."""

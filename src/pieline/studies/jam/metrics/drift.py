@@ -1,7 +1,6 @@
-"""Compute negative drift (ID10M-JAM, section 4.1): correct decisions that context reverses.
+"""Compute negative drift (ID10M-JAM, section 4.1): how often context reverses right decisions.
 
-All metrics are computed from whether the model was right about each original and each of its hard
-variants.
+All metrics depend only on whether the model was right about each original and each hard variant.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,21 +37,28 @@ class JudgedOriginal(Frozen):
 
     @property
     def flipped(self) -> dict[str, bool]:
-        """Return whether each variant turned a correct decision into a wrong one, by variant id."""
-        return {name: self.correct and not right for name, right in self.variants.items()}
+        """Return whether each variant flipped the model's decision, by variant id.
+
+        A variant flips the decision if the model was right about the original, but wrong about the
+        variant.
+        """
+        return {
+            variant_id: self.correct and not is_right
+            for variant_id, is_right in self.variants.items()
+        }
 
 
 class Drift(Frozen):
-    """S_M, F_M and ND_M of a set of originals.
+    """Successes (S_M), flips (F_M) and negative drift (ND_M) of a set of originals.
 
     Attributes:
         originals: Number of originals.
         variants: Number of variants.
         success: S_M, the number of variants whose original was judged correctly.
-        flipped: F_M, the number of variants counted by S_M that were misjudged.
-        negative_drift: ND_M = F_M / S_M (fraction); null if S_M is 0, because nothing could drift
-            (Table 5 prints 0 in this case).
-        interval: 95% bootstrap interval of ND_M over originals; null if it is undefined.
+        flipped: F_M, the number of misjudged variants whose original was judged correctly.
+        negative_drift: ND_M = F_M / S_M (fraction). It is null if S_M is 0, because then no variant
+            could drift; the paper's Table 5 prints 0 instead.
+        interval: 95% bootstrap interval of ND_M over originals; null if the interval is undefined.
     """
 
     originals: int
@@ -64,7 +70,13 @@ class Drift(Frozen):
 
 
 class Confusion(Frozen):
-    """Numbers of originals of which all, no or only some variants confuse a model (appendix F)."""
+    """Number of originals by how many of their variants confuse a model (appendix F).
+
+    Attributes:
+        all_confused: AC, the number of originals all of whose variants confuse the model.
+        none_confused: NC, the number of originals without a variant that confuses the model.
+        mixed: MX, the number of other originals.
+    """
 
     all_confused: int
     none_confused: int
@@ -75,10 +87,10 @@ class DriftComparison(Frozen):
     """Comparison of two runs by negative drift on the same originals.
 
     Attributes:
-        difference: ND of the first minus ND of the second run (fraction), each computed over all
-            its seeds.
+        difference: ND of the first run minus ND of the second run (fraction). Each ND is computed
+            over all seeds of the run.
         p_value: Two-sided p-value of the paired randomization test over originals.
-        p_holm: P-value corrected for all compared pairs (Holm, 1979).
+        p_holm: P-value corrected for the number of compared pairs (Holm, 1979).
     """
 
     difference: float
@@ -92,7 +104,7 @@ DIFFERENCE = Measure[DriftComparison](
 
 
 def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) -> Drift:
-    """Compute S_M, F_M and ND_M; `interval` is stored as the interval of ND_M."""
+    """Compute S_M, F_M and ND_M; `interval` is the interval of ND_M to store with them."""
     cases = list(judged)
     success = sum(len(case.variants) for case in cases if case.correct)
     flipped = sum(sum(case.flipped.values()) for case in cases)
@@ -107,46 +119,53 @@ def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) ->
 
 
 def accuracy(judged: Iterable[JudgedOriginal]) -> float | None:
-    """Return the share of correctly judged originals (section 5); None without originals."""
-    right = [case.correct for case in judged]
-    return fmean(right) if right else None
+    """Return the share of correctly judged originals (section 5); None for no originals."""
+    decisions = [case.correct for case in judged]
+    return fmean(decisions) if decisions else None
 
 
 def confusion_as_printed(judged: Iterable[JudgedOriginal]) -> Confusion:
     """Compute AC, NC and MX over all originals, as in Table 6 for language models.
 
-    According to the text, these numbers cover only correctly judged originals. However, the printed
-    counts sum to all originals, and in 30 of 32 rows AC and MX together require more flips than F_M
-    in Table 3 (GPT-4o, English: at least 55 against 31). Every row is consistent with counting
-    misjudged variants regardless of whether the original was misjudged, as done here.
+    According to the paper's text, AC, NC and MX cover only correctly judged originals. However, the
+    printed counts sum to all originals, and in 30 of 32 rows AC and MX together require more flips
+    than F_M in Table 3 (GPT-4o, English: at least 55 against 31). This function therefore counts
+    misjudged variants even if the original was misjudged, which is consistent with every row.
     """
     return _confusion(
-        [not right for right in case.variants.values()] for case in judged if case.variants
+        [not is_right for is_right in case.variants.values()] for case in judged if case.variants
     )
 
 
 def confusion_of_correct(judged: Iterable[JudgedOriginal]) -> Confusion:
-    """Compute AC, NC and MX over correctly judged originals, as in the text of appendix F."""
-    cases = (case for case in judged if case.correct and case.variants)
-    return _confusion(list(case.flipped.values()) for case in cases)
+    """Compute AC, NC and MX over correctly judged originals, as the text of appendix F says."""
+    return _confusion(
+        list(case.flipped.values()) for case in judged if case.correct and case.variants
+    )
 
 
 def confusion_of_variants(judged: Iterable[JudgedOriginal]) -> Confusion:
-    """Compute AC, NC and MX as in Table 6 for encoders: F_M, S_M - F_M and 0."""
+    """Compute AC (F_M), NC (S_M - F_M) and MX (0) over variants, as in Table 6 for encoders."""
     total = drift(judged)
     return Confusion(
         all_confused=total.flipped, none_confused=total.success - total.flipped, mixed=0
     )
 
 
-def _confusion(confused: Iterable[Sequence[bool]]) -> Confusion:
-    """Count the originals of which all, none or some variants confuse the model."""
-    kinds = [(all(variants), any(variants)) for variants in confused]
-    return Confusion(
-        all_confused=sum(every for every, _ in kinds),
-        none_confused=sum(not some for _, some in kinds),
-        mixed=sum(some and not every for every, some in kinds),
-    )
+def _confusion(confused_variants: Iterable[Sequence[bool]]) -> Confusion:
+    """Compute AC, NC and MX from whether each variant of each original confuses the model.
+
+    Every original must have a variant.
+    """
+    all_confused = none_confused = mixed = 0
+    for variants_of_original in confused_variants:
+        if all(variants_of_original):
+            all_confused += 1
+        elif any(variants_of_original):
+            mixed += 1
+        else:
+            none_confused += 1
+    return Confusion(all_confused=all_confused, none_confused=none_confused, mixed=mixed)
 
 
 def drift_interval(
@@ -154,9 +173,9 @@ def drift_interval(
 ) -> Interval | None:
     """Return the 95% bootstrap interval of ND_M, resampling originals with their variants.
 
-    Variants of one original are dependent, so resampling single variants would give too narrow an
-    interval. Returns None for fewer than two originals, or if S_M is 0; resamples in which S_M is 0
-    are ignored.
+    Because the variants of an original are dependent, resampling single variants would make the
+    interval too narrow. Resamples in which S_M is 0 are ignored. Returns None if there are fewer
+    than two originals, or if S_M is 0.
     """
     success = [len(case.variants) if case.correct else 0 for case in judged]
     flipped = [sum(case.flipped.values()) for case in judged]
@@ -167,8 +186,8 @@ def accuracy_interval(
     judged: Sequence[JudgedOriginal], *, resamples: int, seed: int
 ) -> Interval | None:
     """Return the 95% bootstrap interval of the accuracy; None for fewer than two originals."""
-    right = [int(case.correct) for case in judged]
-    return ratio_interval(right, [1] * len(right), resamples=resamples, seed=seed)
+    correct = [int(case.correct) for case in judged]
+    return ratio_interval(correct, [1] * len(correct), resamples=resamples, seed=seed)
 
 
 def compare_drifts(
@@ -176,67 +195,75 @@ def compare_drifts(
 ) -> dict[tuple[K, K], DriftComparison]:
     """Test every pair of runs for equal negative drift on the same originals.
 
-    The test swaps the two runs' decisions on an original, all its variants and all seeds together.
-    Variants of one original are correlated in difficulty, so McNemar's test, which treats them as
-    independent, would reject far too often.
+    The test swaps the decisions of two runs on an original together with the decisions on all its
+    variants, in all seeds. McNemar's test would reject far too often, because it treats variants as
+    independent, although variants of one original are similarly difficult.
 
     Args:
-        runs: Judged originals per seed, by run. Runs without any success have no drift and are
-            excluded.
+        runs: Judged originals of each seed, by run. Runs without any success are excluded, because
+            their drift is undefined.
         permutations: Maximum number of sign patterns (see `randomization_test`).
         seed: Seed of the patterns, which are shared by all pairs.
 
     Raises:
         ValueError: The runs have different originals.
     """
-    parts = counts_by_original(runs, successes_and_flips)
-    return compare_shares(parts, list(combinations(parts, 2)), permutations=permutations, seed=seed)
+    counts = counts_by_original(runs, successes_and_flips)
+    pairs = list(combinations(counts, 2))
+    return compare_shares(counts, pairs, permutations=permutations, seed=seed)
 
 
 def compare_shares(
-    parts: Mapping[K, Counts], pairs: Sequence[tuple[K, K]], *, permutations: int, seed: int
+    counts: Mapping[K, Counts], pairs: Sequence[tuple[K, K]], *, permutations: int, seed: int
 ) -> dict[tuple[K, K], DriftComparison]:
-    """Test pairs of runs for equal ratios (see `compare_drifts`).
+    """Test pairs of runs for equal shares (see `compare_drifts`).
+
+    The share of a run is its total numerator divided by its total denominator. A pair is excluded
+    if the total denominator of one of its runs is 0.
 
     Args:
-        parts: Denominator and numerator of each original, shape (2, originals), by run. Pairs are
-            excluded if the total denominator of either run is 0.
+        counts: Denominator and numerator of each original, shape (2, originals), by run.
         pairs: Pairs of runs. P-values are corrected for the number of pairs.
         permutations: Maximum number of sign patterns.
         seed: Seed of the patterns.
     """
-    pairs = [pair for pair in pairs if all(parts[key][0].any() for key in pair)]
+    shares: dict[K, float] = {}
+    for run in chain.from_iterable(pairs):
+        denominators, numerators = counts[run]
+        if denominators.any():
+            shares[run] = float(numerators.sum() / denominators.sum())
+    pairs = [(first, second) for first, second in pairs if first in shares and second in shares]
     if not pairs:
         return {}
-    shares = {key: parts[key][1].sum() / parts[key][0].sum() for key in chain(*pairs)}
-    excess = np.array([excess_flips(parts[one], parts[other]) for one, other in pairs])
+    excess = np.array([excess_flips(counts[first], counts[second]) for first, second in pairs])
     p_values = randomization_test(excess, permutations=permutations, seed=seed, mid=True).tolist()
-    return {
-        (one, other): DriftComparison(
-            difference=float(shares[one] - shares[other]), p_value=p_value, p_holm=corrected
+    comparisons = {}
+    for (first, second), p_value, p_holm in zip(pairs, p_values, holm(p_values), strict=True):
+        comparisons[first, second] = DriftComparison(
+            difference=shares[first] - shares[second], p_value=p_value, p_holm=p_holm
         )
-        for (one, other), p_value, corrected in zip(pairs, p_values, holm(p_values), strict=True)
-    }
+    return comparisons
 
 
 def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the excess of one run's flips over another's, for each original.
+    """Return how many more flips the first run has on each original than the second run.
 
-    The flips expected from the pooled drift are subtracted, so that the sum over originals is zero
-    for runs with equal drift, regardless of their numbers of successes.
+    Flips that the pooled drift of both runs explains by different numbers of successes are
+    subtracted. For runs with equal drift, the sum over originals is therefore zero.
 
     Args:
-        first: Successes and flips of one run, shape (2, originals).
-        second: Successes and flips of the other run.
+        first: Successes and flips of the first run, shape (2, originals).
+        second: Successes and flips of the second run, shape (2, originals).
     """
-    expected, flipped = (first + second).sum(axis=1)
-    difference = first - second
-    return np.asarray(difference[1] - difference[0] * flipped / expected)
+    pooled_successes, pooled_flips = (first + second).sum(axis=1)
+    more_successes, more_flips = first - second
+    return np.asarray(more_flips - more_successes * pooled_flips / pooled_successes)
 
 
 def successes_and_flips(case: JudgedOriginal) -> tuple[int, int]:
-    """Return S and F of one original; ND is the sum of F divided by the sum of S."""
-    return len(case.variants) * case.correct, sum(case.flipped.values())
+    """Return the numbers of successes (S) and flips (F) among the variants of one original."""
+    successes = len(case.variants) if case.correct else 0
+    return successes, sum(case.flipped.values())
 
 
 def counts_by_original(
@@ -245,22 +272,28 @@ def counts_by_original(
 ) -> dict[K, Counts]:
     """Return the denominator and numerator of each original, averaged over seeds, by run.
 
-    Each array has shape (2, originals), with originals sorted by id. `count` returns the
-    denominator and numerator of an original in one seed.
+    Each array has shape (2, originals); the originals are sorted by id.
+
+    Args:
+        runs: Judged originals of each seed, by run.
+        count: Function that returns the denominator and numerator of an original in one seed.
 
     Raises:
         ValueError: The runs have different originals.
     """
-    counts: dict[K, dict[str, tuple[float, float]]] = {}
-    for key, seeds in runs.items():
-        totals = counts[key] = {}
+    counts: dict[K, Counts] = {}
+    original_ids: set[tuple[str, ...]] = set()
+    for run, seeds in runs.items():
+        means: dict[str, tuple[float, float]] = {}
         for case in sorted(chain.from_iterable(seeds), key=lambda case: case.id):
-            denominator, numerator = totals.get(case.id, (0.0, 0.0))
-            more_denominator, more_numerator = count(case)
-            totals[case.id] = (
-                denominator + more_denominator / len(seeds),
-                numerator + more_numerator / len(seeds),
+            mean_denominator, mean_numerator = means.get(case.id, (0.0, 0.0))
+            denominator, numerator = count(case)
+            means[case.id] = (
+                mean_denominator + denominator / len(seeds),
+                mean_numerator + numerator / len(seeds),
             )
-    if len({tuple(totals) for totals in counts.values()}) > 1:
+        counts[run] = np.array(list(means.values())).T
+        original_ids.add(tuple(means))
+    if len(original_ids) > 1:
         raise ValueError("the runs have different originals")
-    return {key: np.array(list(totals.values())).T for key, totals in counts.items()}
+    return counts

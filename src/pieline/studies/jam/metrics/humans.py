@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from operator import attrgetter
 from pathlib import Path
+from statistics import fmean
 from typing import Literal, get_args
 
 from pieline.core.conditions import NO_CONDITIONS, Conditions, Measured
@@ -41,14 +42,14 @@ _LABELS = f"write one of {', '.join(get_args(Label))}"
 
 
 class LabeledVariant(Frozen):
-    """Labels of one variant by two annotators.
+    """Labels that two annotators gave to one variant.
 
     Attributes:
         variant_id: Variant id.
         first: Label by the first annotator.
         second: Label by the second annotator.
-        origin: Origin of the labels: people or simulation.
-        shown: Texts shown to the annotators, if recorded.
+        origin: Whether people gave the labels, or a simulation.
+        shown: Texts that the annotators saw, if they are recorded.
     """
 
     variant_id: Id
@@ -73,7 +74,10 @@ _LABELLING = f"""<View>
 
 
 class AnnotatorScores(Frozen):
-    """An annotator's accuracy, overall and by gold usage, and share of "ambiguous" labels."""
+    """Accuracy of one annotator (overall and by gold usage) and share of "ambiguous" labels.
+
+    All scores are fractions; an undefined accuracy is null.
+    """
 
     accuracy: float
     accuracy_figurative: float | None
@@ -92,7 +96,7 @@ class HumanMetrics(Measured):
         literal: Number of labeled variants with literal gold usage.
         first: Scores of the first annotator.
         second: Scores of the second annotator.
-        agreement: Share of variants to which both annotators gave the same label.
+        agreement: Fraction of variants to which both annotators gave the same label.
         kappa: Cohen's kappa; null if all labels of both annotators are the same.
     """
 
@@ -107,51 +111,55 @@ class HumanMetrics(Measured):
     kappa: float | None
 
 
-def _of_person(person: str) -> list[Measure[HumanMetrics]]:
+def _measures_of_annotator(annotator: Literal["first", "second"]) -> list[Measure[HumanMetrics]]:
+    """Return the measures of the scores of one annotator."""
     return [
-        share(f"human_{field}_{person}", attrgetter(f"{person}.{field}"), decimals=1)
+        share(f"human_{field}_{annotator}", attrgetter(f"{annotator}.{field}"), decimals=1)
         for field in AnnotatorScores.model_fields
     ]
 
 
 HUMANS: dict[str, list[Measure[HumanMetrics]]] = {
     "variants labeled": [Measure("human_variants", attrgetter("variants"), decimals=0)],
-    "first": _of_person("first"),
-    "second": _of_person("second"),
+    "first": _measures_of_annotator("first"),
+    "second": _measures_of_annotator("second"),
     "agreement": [share("human_agreement", attrgetter("agreement"), decimals=1)],
     "Cohen's kappa": [Measure("human_kappa", attrgetter("kappa"))],
 }
-"""Measures of section 5.1: of the sample, of each annotator, and of their agreement."""
+"""Measures of section 5.1, by row of the table of the human baseline."""
 
 
 def sample_variants(sentences: Iterable[JamSentence], seed: int = 42) -> list[JamSentence]:
-    """Choose a random variant of each original, independently of the other originals."""
-    chosen = []
-    for name, group in by_original(sentences).items():
-        if variants := group[1:]:
-            chooser = random.Random(f"human baseline {seed}:{name}")  # noqa: S311 - not for secrets
-            chosen.append(chooser.choice(variants))
-    return chosen
+    """Choose a random variant of each original; the choice depends only on seed and original id."""
+    sample = []
+    for original_id, group in by_original(sentences).items():
+        variants = group[1:]
+        if variants:
+            random_seed = f"human baseline {seed}:{original_id}"
+            generator = random.Random(random_seed)  # noqa: S311 - not for secrets
+            sample.append(generator.choice(variants))
+    return sample
 
 
 def write_form(
     variants: Iterable[JamSentence], *, form: Path, guidelines: Path, tasks: Path, labelling: Path
 ) -> None:
-    """Write the annotation form, without gold labels, as a CSV and for Label Studio.
+    """Write the annotation form, without gold labels, as CSV and for Label Studio.
 
     Args:
         variants: One variant per original.
-        form: Path of the CSV form; each annotator fills in the column `label` of a copy.
-        guidelines: Path of the form's guidelines (text), with the allowed labels.
-        tasks: Path of the same variants as Label Studio tasks (JSON).
+        form: Path of the CSV form. Each annotator fills in the column `label` of a copy.
+        guidelines: Path of the form's guidelines (text), which explain the labels.
+        tasks: Path of the Label Studio tasks (JSON), one per variant.
         labelling: Path of the Label Studio labeling configuration (XML).
     """
-    fields = [
-        {"variant_id": item.id, "sentence": item.sentence, "pie": item.pies[0]} for item in variants
+    rows = [
+        {"variant_id": variant.id, "sentence": variant.sentence, "pie": variant.pies[0]}
+        for variant in variants
     ]
-    write_sheet(form, ["variant_id", "sentence", "pie", "label"], fields)
+    write_sheet(form, ["variant_id", "sentence", "pie", "label"], rows)
     write_guidelines(guidelines, ["label"], {f"label: {_QUESTION}": meanings(LABELS)})
-    write_tasks(tasks, fields)
+    write_tasks(tasks, rows)
     write_text(labelling, _LABELLING)
 
 
@@ -166,47 +174,51 @@ def read_labels(*paths: str | Path) -> list[LabeledVariant]:
     Raises:
         UserError: A column is missing, there are no labels, a label is unknown, a variant occurs
             twice, origins are mixed, there are not exactly two annotators, two files are identical,
-            or only one annotator labeled a variant; the message states the file and, if known, the
+            or only one annotator labeled a variant. The message states the file and, if known, the
             line, task or annotator.
     """
-    if len(paths) == 1 and Path(paths[0]).suffix != ".json":
-        return _read_both(paths[0])
-    people = _labels_by_person(paths)
-    if len(people) != 2:
-        problem = f"labels by {pluralize(len(people), 'annotator')} instead of 2"
-        names = ", ".join(map(str, paths))
+    is_one_csv_of_both = len(paths) == 1 and Path(paths[0]).suffix != ".json"
+    if is_one_csv_of_both:
+        return _read_csv_of_both(paths[0])
+    labels_by_person = _read_labels_by_person(paths)
+    if len(labels_by_person) != 2:
+        problem = f"labels by {pluralize(len(labels_by_person), 'annotator')} instead of 2"
+        names = ", ".join(str(path) for path in paths)
         raise UserError(problem, where=names, hint="name the files filled in by two people")
-    for one, other in combinations(paths, 2):
-        if filecmp.cmp(one, other, shallow=False):
-            hint = f"name one file per person, or combine them with the columns {','.join(COLUMNS)}"
-            raise UserError(f"the file is a copy of {one}", where=other, hint=hint)
-    first, second = people
-    _check_labels_of_other(people[first], people[second], person=second)
-    _check_labels_of_other(people[second], people[first], person=first)
-    first_labels, second_labels = people[first], people[second]
-    return [
-        LabeledVariant(
-            variant_id=name,
-            first=label.label,
-            second=second_labels[name].label,
-            origin="people",
-            shown=(label.sentence, second_labels[name].sentence),
+    _check_files_differ(paths)
+    first_person, second_person = labels_by_person
+    first_labels, second_labels = labels_by_person.values()
+    _check_all_labeled(second_person, second_labels, labels_of_other=first_labels)
+    _check_all_labeled(first_person, first_labels, labels_of_other=second_labels)
+    labeled_variants = []
+    for variant_id, first in first_labels.items():
+        second = second_labels[variant_id]
+        labeled_variants.append(
+            LabeledVariant(
+                variant_id=variant_id,
+                first=first.label,
+                second=second.label,
+                origin="people",
+                shown=(first.sentence, second.sentence),
+            )
         )
-        for name, label in first_labels.items()
-    ]
+    return labeled_variants
 
 
 class _OneLabel(Frozen):
-    """Label of one variant by one annotator, with the text shown to the annotator."""
+    """Label that one annotator gave to one variant, and the text that the annotator saw."""
 
     variant_id: Id
     sentence: str
     label: Label
 
 
-def _labels_by_person(paths: Sequence[str | Path]) -> dict[str, dict[str, _OneLabel]]:
-    """Read the labels in forms or exports, by annotator and variant id."""
-    people: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
+def _read_labels_by_person(paths: Sequence[str | Path]) -> dict[str, dict[str, _OneLabel]]:
+    """Read the labels in forms or exports, by person and variant id.
+
+    A person is named by the path of the file and, in an export, the annotator.
+    """
+    labels_by_person: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
     for path in paths:
         rows = reviewed_rows(path, ("variant_id", "sentence"), {"label": "label"}, hint=_FORM)
         for where, annotator, fields in rows:
@@ -214,43 +226,57 @@ def _labels_by_person(paths: Sequence[str | Path]) -> dict[str, dict[str, _OneLa
                 continue
             person = f"{path} {annotator}".strip()
             label = validated(_OneLabel, fields, where=where, hint=_LABELS)
-            if label.variant_id in people[person]:
+            if label.variant_id in labels_by_person[person]:
                 problem = f"{person} labels {label.variant_id!r} twice"
                 raise UserError(problem, where=where, hint="keep one label")
-            people[person][label.variant_id] = label
-    return people
+            labels_by_person[person][label.variant_id] = label
+    return labels_by_person
 
 
-def _check_labels_of_other(
-    needed: Collection[str], labels: Collection[str], *, person: str
+def _check_files_differ(paths: Sequence[str | Path]) -> None:
+    """Raise a `UserError` if two files have the same content."""
+    for path, other_path in combinations(paths, 2):
+        if filecmp.cmp(path, other_path, shallow=False):
+            hint = f"name one file per person, or combine them with the columns {','.join(COLUMNS)}"
+            raise UserError(f"the file is a copy of {path}", where=other_path, hint=hint)
+
+
+def _check_all_labeled(
+    person: str, labels: Collection[str], *, labels_of_other: Collection[str]
 ) -> None:
-    """Raise a `UserError` if a person's labels lack a variant that the other person labeled."""
-    if missing := sorted(set(needed) - set(labels)):
+    """Raise a `UserError` if a person did not label a variant that the other person labeled.
+
+    `labels` and `labels_of_other` contain the ids of the labeled variants.
+    """
+    missing = sorted(set(labels_of_other) - set(labels))
+    if missing:
         problem = f"no label for {missing[0]!r}, which the other person labeled"
         raise UserError(problem, where=person, hint="have both label the same variants")
 
 
-def _read_both(path: str | Path) -> list[LabeledVariant]:
-    """Read a CSV with the labels of both annotators."""
-    hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
-    header = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
-    rows: list[LabeledVariant] = []
-    for line, row in read_table(path, COLUMNS, for_people=True, hint=header):
+def _read_csv_of_both(path: str | Path) -> list[LabeledVariant]:
+    """Read one CSV that contains the labels of both annotators."""
+    values_hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
+    header_hint = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
+    labeled_variants: list[LabeledVariant] = []
+    seen_ids: set[str] = set()
+    for line, row in read_table(path, COLUMNS, for_people=True, hint=header_hint):
         where = f"{path}:{line}"
-        fields: dict[str, object] = {name: row[name] for name in COLUMNS}
+        fields: dict[str, object] = {column: row[column] for column in COLUMNS}
         if "sentence" in row:
             fields["shown"] = (row["sentence"],)
-        record = validated(LabeledVariant, fields, where=where, hint=hint)
-        if any(record.variant_id == other.variant_id for other in rows):
+        labeled = validated(LabeledVariant, fields, where=where, hint=values_hint)
+        if labeled.variant_id in seen_ids:
             raise UserError(
-                f"{record.variant_id!r} occurs twice", where=where, hint="keep one line"
+                f"{labeled.variant_id!r} occurs twice", where=where, hint="keep one line"
             )
-        if rows and record.origin != rows[0].origin:
+        if labeled_variants and labeled.origin != labeled_variants[0].origin:
             raise UserError("mixed origins", where=where, hint="use one file per origin")
-        rows.append(record)
-    if not rows:
+        seen_ids.add(labeled.variant_id)
+        labeled_variants.append(labeled)
+    if not labeled_variants:
         raise UserError("no labels", where=path, hint="write one line per variant")
-    return rows
+    return labeled_variants
 
 
 def human_metrics(
@@ -263,18 +289,28 @@ def human_metrics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> HumanMetrics:
-    """Score two annotators' labels; "ambiguous" always counts as wrong.
+    """Score the labels of two annotators; the label "ambiguous" always counts as wrong.
 
-    `where` is the path of the labels, for error messages.
+    Args:
+        labels: Labels by both annotators.
+        sentences: Originals and variants of the dataset.
+        where: Path of the labels, for error messages.
+        released: Whether the dataset is the public ID10M-JAM.
+        data_note: Note on the data for tables; may be empty.
+        computed_from: SHA-256 of each input file, by path.
+        conditions: Conditions to store in the result.
 
     Raises:
         UserError: A variant is unknown, two variants belong to the same original, or a label refers
             to a different text.
     """
-    variants = {item.id: item for item in sentences if not item.is_original}
+    variants = {sentence.id: sentence for sentence in sentences if not sentence.is_original}
     _check_labels(labels, variants, where=where)
-    first, second = [item.first for item in labels], [item.second for item in labels]
-    figurative = sum(variants[item.variant_id].is_figurative for item in labels)
+    first_labels = [labeled.first for labeled in labels]
+    second_labels = [labeled.second for labeled in labels]
+    label_pairs = zip(first_labels, second_labels, strict=True)
+    agreements = sum(first == second for first, second in label_pairs)
+    figurative = sum(variants[labeled.variant_id].is_figurative for labeled in labels)
     return HumanMetrics(
         language=sentences[0].language,
         dataset_is_released=released,
@@ -283,10 +319,10 @@ def human_metrics(
         variants=len(labels),
         figurative=figurative,
         literal=len(labels) - figurative,
-        first=_scores(labels, first, variants),
-        second=_scores(labels, second, variants),
-        agreement=sum(one == other for one, other in zip(first, second, strict=True)) / len(labels),
-        kappa=cohen_kappa(first, second),
+        first=_score_annotator(labels, first_labels, variants),
+        second=_score_annotator(labels, second_labels, variants),
+        agreement=agreements / len(labels),
+        kappa=cohen_kappa(first_labels, second_labels),
         computed_from=computed_from,
         conditions=conditions,
     )
@@ -295,35 +331,45 @@ def human_metrics(
 def _check_labels(
     labels: Sequence[LabeledVariant], variants: Mapping[str, JamSentence], *, where: str | Path
 ) -> None:
-    """Raise a `UserError` unless the labels are about these variants, one per original."""
-    if unknown := [item.variant_id for item in labels if item.variant_id not in variants]:
-        hint = "label variants of this dataset"
-        raise UserError(f"unknown variant {unknown[0]!r}", where=where, hint=hint)
-    for item in labels:
-        ours = nfc(variants[item.variant_id].sentence.strip())
-        if any(nfc(text.strip()) != ours for text in item.shown):
-            problem = f"{item.variant_id!r} was labeled with a different text"
+    """Raise a `UserError` unless each label is about a known variant of a different original.
+
+    `variants` are the known variants by id.
+    """
+    for labeled in labels:
+        if labeled.variant_id not in variants:
+            hint = "label variants of this dataset"
+            raise UserError(f"unknown variant {labeled.variant_id!r}", where=where, hint=hint)
+    for labeled in labels:
+        sentence = nfc(variants[labeled.variant_id].sentence.strip())
+        if any(nfc(shown.strip()) != sentence for shown in labeled.shown):
+            problem = f"{labeled.variant_id!r} was labeled with a different text"
             raise UserError(problem, where=where, hint="label the form written for this dataset")
-    originals = Counter(variants[label.variant_id].original_id for label in labels)
-    name, number = originals.most_common(1)[0]
-    if number > 1:
+    variants_per_original = Counter(variants[labeled.variant_id].original_id for labeled in labels)
+    original_id, number_of_variants = variants_per_original.most_common(1)[0]
+    if number_of_variants > 1:
         hint = "label only one variant per original"
-        raise UserError(f"{number} variants of {name!r}", where=where, hint=hint)
+        raise UserError(f"{number_of_variants} variants of {original_id!r}", where=where, hint=hint)
 
 
-def _scores(
+def _score_annotator(
     labels: Sequence[LabeledVariant], answers: Sequence[Label], variants: Mapping[str, JamSentence]
 ) -> AnnotatorScores:
-    """Score one annotator's answers, which have the order of `labels`."""
-    figurative, literal = [], []
-    for item, answer in zip(labels, answers, strict=True):
-        if variants[item.variant_id].is_figurative:
-            figurative.append(answer == "figurative")
+    """Score the answers of one annotator.
+
+    Args:
+        labels: Labeled variants.
+        answers: Answer of the annotator to each of the labeled variants.
+        variants: Variants with their gold usage, by id.
+    """
+    right_on_figurative, right_on_literal = [], []
+    for labeled, answer in zip(labels, answers, strict=True):
+        if variants[labeled.variant_id].is_figurative:
+            right_on_figurative.append(answer == "figurative")
         else:
-            literal.append(answer == "literal")
+            right_on_literal.append(answer == "literal")
     return AnnotatorScores(
-        accuracy=(sum(figurative) + sum(literal)) / len(answers),
-        accuracy_figurative=sum(figurative) / len(figurative) if figurative else None,
-        accuracy_literal=sum(literal) / len(literal) if literal else None,
-        ambiguous=sum(label == "ambiguous" for label in answers) / len(answers),
+        accuracy=fmean(right_on_figurative + right_on_literal),
+        accuracy_figurative=fmean(right_on_figurative) if right_on_figurative else None,
+        accuracy_literal=fmean(right_on_literal) if right_on_literal else None,
+        ambiguous=fmean(answer == "ambiguous" for answer in answers),
     )

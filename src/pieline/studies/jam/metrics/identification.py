@@ -1,4 +1,4 @@
-"""Decide whether a model identified a PIE, as the basis of accuracy and negative drift."""
+"""Decide whether a model identified a PIE, for accuracy and negative drift."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -17,82 +17,95 @@ def is_correct(
 ) -> bool:
     """Return whether a prediction is right about the PIE of a sentence.
 
-    `paper` (section 4.1): A prediction for a figurative sentence is right if it names the PIE, and
-    a prediction for a literal sentence is right if it does not. Other named idioms do not matter.
-    Unreadable predictions are never right.
+    With the scoring rule `paper` (section 4.1), a prediction for a figurative sentence is right if
+    the prediction names the PIE. A prediction for a literal sentence is right if the prediction
+    does not name the PIE. Other named idioms do not matter. Unreadable predictions are never right.
 
-    `released` (the analysis published with ID10M-JAM): A prediction for a literal sentence is right
-    if it names no idiom. A prediction for a figurative sentence is right if a named idiom contains,
-    or is contained in, one of the sentence's `true_idioms`. Both texts are lowercased and stripped,
-    so even "" and "a" can be right. Unreadable predictions count as naming no idiom.
+    The scoring rule `released` is that of the authors' code (see `_is_correct_in_authors_code`).
 
     Args:
-        idioms: Idioms named by the prediction; None if it was unreadable.
+        idioms: Idioms named by the prediction; None if the prediction was unreadable.
         sentence: Sentence with the gold PIE.
         scoring: Scoring rule.
     """
     if scoring == "released":
-        if not sentence.is_figurative:
-            return not idioms
-        # The release spells its field PIE differently from `true_idioms` ("zur  Genüge").
-        pairs = product(idioms or (), sentence.true_idioms)
-        return any(_contains_other(idiom, pie) for idiom, pie in pairs)
+        return _is_correct_in_authors_code(idioms or (), sentence)
     if idioms is None:
         return False
-    named = any(
+    names_pie = any(
         matches_pie(idiom, pie, language=sentence.language)
         for idiom, pie in product(idioms, sentence.pies)
     )
-    return named == sentence.is_figurative
+    return names_pie == sentence.is_figurative
 
 
-def _contains_other(one: str, other: str) -> bool:
-    one, other = one.strip().lower(), other.strip().lower()
-    return one in other or other in one
+def _is_correct_in_authors_code(idioms: Sequence[str], sentence: TaggedRecord) -> bool:
+    """Return whether the authors' code counts a prediction as right about a sentence.
+
+    A prediction for a literal sentence is right if it names no idiom. A prediction for a figurative
+    sentence is right if a named idiom contains one of the sentence's `true_idioms`, or is contained
+    in one. Even the idioms "" and "a" can therefore be right. The authors' code treats unreadable
+    predictions as predictions that name no idiom.
+    """
+    if not sentence.is_figurative:
+        return not idioms
+    # The public data spells its field PIE differently from `true_idioms` ("zur  Genüge").
+    return any(
+        _one_contains_other(idiom, true_idiom)
+        for idiom, true_idiom in product(idioms, sentence.true_idioms)
+    )
+
+
+def _one_contains_other(first: str, second: str) -> bool:
+    """Return whether one text contains the other, ignoring case and surrounding spaces."""
+    first, second = first.strip().lower(), second.strip().lower()
+    return first in second or second in first
 
 
 def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
-    """Return BIO tags that mark idioms at their first occurrence in complete tokens.
+    """Return the BIO tags of a sentence, given the idioms that a language model named.
 
-    Case, punctuation and spacing are ignored. Idioms that do not occur, or overlap an earlier one,
-    are not marked.
+    The first occurrence of each idiom is tagged. An occurrence consists of complete tokens; case,
+    punctuation and spacing do not matter. Idioms that do not occur are ignored, and so are idioms
+    that overlap an idiom named earlier.
 
     Args:
         tokens: Tokens of the sentence.
         idioms: Idioms as named by a language model.
     """
-    pieces = [_letters(token) for token in tokens]
+    letters_of_tokens = [_letters(token) for token in tokens]
     spans: list[Span] = []
     for idiom in idioms:
-        span = _first_occurrence(_letters(idiom), pieces)
-        if span and not any(_overlap(span, other) for other in spans):
+        span = _first_occurrence(_letters(idiom), letters_of_tokens)
+        if span and not any(_overlap(span, earlier) for earlier in spans):
             spans.append(span)
     return tags_of(spans, len(tokens))
 
 
-def _first_occurrence(target: str, pieces: Sequence[str]) -> Span | None:
-    """Return the span of the first pieces that together spell the target; None if there are none.
+def _first_occurrence(letters: str, letters_of_tokens: Sequence[str]) -> Span | None:
+    """Return the span of the first consecutive tokens that spell `letters`; None if none do.
 
-    Empty pieces (punctuation) may be inside the span, but it neither begins nor ends with them.
+    Tokens without letters (punctuation) may be inside the span, but not at its ends.
     """
-    if not target:
+    if not letters:
         return None
-    for start, first in enumerate(pieces):
-        if not first:
+    for start, first_letters in enumerate(letters_of_tokens):
+        if not first_letters:
             continue
         spelled = ""
-        for end, piece in enumerate(pieces[start:], start=start + 1):
-            spelled += piece
-            if spelled == target:
+        for end, token_letters in enumerate(letters_of_tokens[start:], start=start + 1):
+            spelled += token_letters
+            if spelled == letters:
                 return Span(start, end)
-            if not target.startswith(spelled):
+            if not letters.startswith(spelled):
                 break
     return None
 
 
 def _letters(text: str) -> str:
+    """Return a normalized text (see `normalize`) without spaces."""
     return normalize(text).replace(" ", "")
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
+def _overlap(first: Span, second: Span) -> bool:
+    return first.start < second.end and second.start < first.end

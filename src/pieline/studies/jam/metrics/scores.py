@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 
@@ -75,60 +74,77 @@ class JamMetrics(Measured):
     judged: list[JudgedOriginal]
 
 
-def _drift(usage: str, ending: str = "") -> tuple[Measure[JamMetrics], ...]:
-    """Return S, F and ND of the originals of a usage."""
-    part = attrgetter(usage)
+def _measures_of_drift(field: str, suffix: str = "") -> tuple[Measure[JamMetrics], ...]:
+    """Return the measures S, F and ND of a field of `JamMetrics` that contains a `Drift`.
+
+    `suffix` is appended to the names of the measures.
+    """
+
+    def drift_of(metrics: JamMetrics) -> Drift:
+        result: Drift = getattr(metrics, field)
+        return result
+
     return (
-        Measure(f"success{ending}", lambda item: part(item).success),
-        Measure(f"flipped{ending}", lambda item: part(item).flipped),
+        Measure(f"success{suffix}", lambda metrics: drift_of(metrics).success),
+        Measure(f"flipped{suffix}", lambda metrics: drift_of(metrics).flipped),
         share(
-            f"negative_drift{ending}",
-            lambda item: part(item).negative_drift,
-            lambda item: part(item).interval,
+            f"negative_drift{suffix}",
+            lambda metrics: drift_of(metrics).negative_drift,
+            lambda metrics: drift_of(metrics).interval,
             better="low",
             unknown="no such original was judged correctly, so no variant could drift",
         ),
     )
 
 
-def _confusion_class(name: str, item: JamMetrics) -> int:
-    """Return AC, NC or MX as in Table 6."""
+def _confusion_class(name: str, metrics: JamMetrics) -> int:
+    """Return AC, NC or MX as in Table 6; `name` is the field of `Confusion`."""
     # The paper counts variants for encoders and originals for language models.
-    is_encoder = item.setting in (FINE_TUNED, *ADDED)
-    confusion = item.confusion_of_variants if is_encoder else item.confusion
+    is_encoder = metrics.setting in (FINE_TUNED, *ADDED)
+    confusion = metrics.confusion_of_variants if is_encoder else metrics.confusion
     return int(getattr(confusion, name))
 
 
-def _right(
-    ending: str, originals: Callable[[JamMetrics], list[JudgedOriginal]]
+def _measures_of_originals(
+    suffix: str, select: Callable[[JamMetrics], list[JudgedOriginal]]
 ) -> tuple[Measure[JamMetrics], ...]:
-    """Return the share and the number of correctly judged originals, among the given ones."""
+    """Return the measures of the share and the number of originals that were judged correctly.
+
+    Args:
+        suffix: Text appended to the names of the measures.
+        select: Function that returns the originals to consider.
+    """
     return (
         share(
-            f"accuracy{ending}",
-            lambda item: accuracy(originals(item)),
+            f"accuracy{suffix}",
+            lambda metrics: accuracy(select(metrics)),
             unknown="there is no such original",
         ),
-        Measure(f"right{ending}", lambda item: sum(case.correct for case in originals(item))),
+        Measure(f"right{suffix}", lambda metrics: sum(case.correct for case in select(metrics))),
     )
 
 
-def _literal_originals(item: JamMetrics) -> list[JudgedOriginal]:
-    return [case for case in item.judged if not case.is_figurative]
+def _literal_originals(metrics: JamMetrics) -> list[JudgedOriginal]:
+    return [case for case in metrics.judged if not case.is_figurative]
 
 
-def _idiomatic_originals(item: JamMetrics) -> list[JudgedOriginal]:
-    return [case for case in item.judged if case.is_figurative]
+def _idiomatic_originals(metrics: JamMetrics) -> list[JudgedOriginal]:
+    return [case for case in metrics.judged if case.is_figurative]
 
 
-def _f1(of: str, sentences: str) -> Measure[JamMetrics]:
-    """Return F1 of predicted tags: `of` is span or token, `sentences` originals or variants."""
-    scores = attrgetter(f"tagging_of_{sentences}")
-    return share(
-        f"{of}_f1_{sentences}",
-        lambda item: scores(item) and getattr(scores(item), f"{of}_f1"),
-        unknown="there are no hard variants",
-    )
+def _measure_of_f1(unit: str, sentences: str) -> Measure[JamMetrics]:
+    """Return the measure of the F1 of predicted tags.
+
+    Args:
+        unit: `span` or `token`.
+        sentences: `originals` or `variants`.
+    """
+
+    def f1(metrics: JamMetrics) -> float | None:
+        scores: TaggingScores | None = getattr(metrics, f"tagging_of_{sentences}")
+        return None if scores is None else float(getattr(scores, f"{unit}_f1"))
+
+    return share(f"{unit}_f1_{sentences}", f1, unknown="there are no hard variants")
 
 
 ACCURACY: Measure[JamMetrics] = share(
@@ -136,49 +152,60 @@ ACCURACY: Measure[JamMetrics] = share(
 )
 UNREADABLE = Measure[JamMetrics](
     "unreadable",
-    lambda item: sum(item.outcomes[name] for name in item.outcomes.keys() - READABLE),
+    lambda metrics: sum(metrics.outcomes[name] for name in metrics.outcomes.keys() - READABLE),
     decimals=0,
 )
 """Number of unreadable answers."""
-SUCCESS, FLIPPED, DRIFT = _drift("overall")
-LITERAL, IDIOMATIC = _drift("literal", "_literal"), _drift("idiomatic", "_idiomatic")
-"""S, F and ND by usage."""
+SUCCESS, FLIPPED, DRIFT = _measures_of_drift("overall")
+LITERAL = _measures_of_drift("literal", "_literal")
+"""S, F and ND of literal originals."""
+IDIOMATIC = _measures_of_drift("idiomatic", "_idiomatic")
+"""S, F and ND of idiomatic originals."""
 CONFUSION: tuple[Measure[JamMetrics], ...] = tuple(
     Measure(name, partial(_confusion_class, name)) for name in Confusion.model_fields
 )
 """AC, NC and MX."""
 ORIGINALS = (
-    *_right("", attrgetter("judged")),
-    *_right("_literal", _literal_originals),
-    *_right("_idiomatic", _idiomatic_originals),
+    *_measures_of_originals("", attrgetter("judged")),
+    *_measures_of_originals("_literal", _literal_originals),
+    *_measures_of_originals("_idiomatic", _idiomatic_originals),
 )
-"""Correctly judged originals, by usage."""
-TAGS = tuple(_f1(of, texts) for texts in ("originals", "variants") for of in ("span", "token"))
+"""Share and number of correctly judged originals, overall and by usage."""
+TAGS = (
+    _measure_of_f1("span", "originals"),
+    _measure_of_f1("token", "originals"),
+    _measure_of_f1("span", "variants"),
+    _measure_of_f1("token", "variants"),
+)
 """F1 of predicted tags."""
 
 
 def match_predictions(
     sentences: Sequence[JamSentence], predictions: Sequence[IdiomPrediction], *, where: str | Path
 ) -> dict[str, IdiomPrediction]:
-    """Return predictions by sentence id after checking that there is exactly one per sentence.
+    """Return the predictions by sentence id, after checking that each sentence has exactly one.
+
+    `where` is the path of the predictions, for error messages.
 
     Raises:
-        UserError: Sentences and predictions do not correspond one to one.
+        UserError: A sentence has no prediction or several, or a prediction has no sentence.
     """
-    by_id = {item.id: item for item in predictions}
-    if len(by_id) != len(predictions):
+    prediction_by_id = {prediction.id: prediction for prediction in predictions}
+    if len(prediction_by_id) != len(predictions):
         raise UserError(
             "a sentence has two predictions", where=where, hint="delete the file and run again"
         )
-    sentence_ids = {item.id for item in sentences}
-    if missing := sorted(sentence_ids ^ by_id.keys()):
-        problem = "missing prediction" if missing[0] in sentence_ids else "unknown sentence"
+    sentence_ids = {sentence.id for sentence in sentences}
+    unmatched_ids = sorted(sentence_ids.symmetric_difference(prediction_by_id))
+    if unmatched_ids:
+        example = unmatched_ids[0]
+        problem = "missing prediction" if example in sentence_ids else "unknown sentence"
         raise UserError(
-            f"{problem} {missing[0]!r} ({len(missing)} in total)",
+            f"{problem} {example!r} ({len(unmatched_ids)} in total)",
             where=where,
             hint="run predictions and metrics on the same dataset",
         )
-    return by_id
+    return prediction_by_id
 
 
 def judge(
@@ -187,24 +214,29 @@ def judge(
     *,
     scoring: Scoring = "paper",
 ) -> list[JudgedOriginal]:
-    """Judge each original and its variants, ordered by original id.
+    """Decide whether a run is right about each original and each variant.
 
-    Variants whose original is missing are excluded.
+    Originals are sorted by id. Variants whose original is missing are excluded.
+
+    Args:
+        sentences: Originals and variants.
+        predictions: Predictions of the run, by sentence id.
+        scoring: Scoring rule (see `is_correct`).
     """
     correct = {
-        item.id: is_correct(predictions[item.id].idioms, item, scoring=scoring)
-        for item in sentences
+        sentence.id: is_correct(predictions[sentence.id].idioms, sentence, scoring=scoring)
+        for sentence in sentences
     }
     judged = []
-    for name, group in sorted(by_original(sentences).items()):
+    for original_id, group in sorted(by_original(sentences).items()):
         original, variants = group[0], group[1:]
         if original.is_original:
             judged.append(
                 JudgedOriginal(
-                    id=name,
+                    id=original_id,
                     is_figurative=original.is_figurative,
                     correct=correct[original.id],
-                    variants={item.id: correct[item.id] for item in variants},
+                    variants={variant.id: correct[variant.id] for variant in variants},
                 )
             )
     return judged
@@ -222,19 +254,30 @@ def jam_metrics(
 ) -> JamMetrics:
     """Compute all metrics of one run.
 
-    `sentences` must be in one language and include originals, which may lack variants. The
-    bootstrap seed is fixed, so identical runs get identical intervals. With `strict_majority`, the
-    confusion classes are based on `by_strict_majority`.
+    The bootstrap seed is fixed, so that identical runs have identical intervals.
+
+    Args:
+        sentences: Originals and variants in one language. Originals may lack variants.
+        predictions: Predictions by sentence id.
+        run: Model, setting and seed.
+        evidence: Conditions and digests to store in the result.
+        scoring: Scoring rule (see `is_correct`).
+        strict_majority: Whether to apply `by_strict_majority` before computing AC, NC and MX.
+        resamples: Number of bootstrap resamples.
     """
     judged = judge(sentences, predictions, scoring=scoring)
-    classified = judged
+    judged_for_confusion = judged
     if strict_majority:
-        voted = {name: by_strict_majority(item) for name, item in predictions.items()}
-        classified = judge(sentences, voted, scoring=scoring)
+        voted_predictions = {
+            sentence_id: by_strict_majority(prediction)
+            for sentence_id, prediction in predictions.items()
+        }
+        judged_for_confusion = judge(sentences, voted_predictions, scoring=scoring)
     literal = [case for case in judged if not case.is_figurative]
     idiomatic = [case for case in judged if case.is_figurative]
-    originals = [item for item in sentences if item.is_original]
-    variants = [item for item in sentences if not item.is_original]
+    originals = [sentence for sentence in sentences if sentence.is_original]
+    variants = [sentence for sentence in sentences if not sentence.is_original]
+    outcomes = Counter(predictions[sentence.id].outcome for sentence in sentences)
     return JamMetrics(
         language=sentences[0].language,
         model=run.model,
@@ -246,12 +289,12 @@ def jam_metrics(
         overall=_drift_with_interval(judged, resamples),
         literal=_drift_with_interval(literal, resamples),
         idiomatic=_drift_with_interval(idiomatic, resamples),
-        confusion=confusion_as_printed(classified),
-        confusion_of_correct=confusion_of_correct(classified),
-        confusion_of_variants=confusion_of_variants(classified),
-        tagging_of_originals=_tagging(originals, predictions),
-        tagging_of_variants=_tagging(variants, predictions) if variants else None,
-        outcomes=dict(sorted(Counter(predictions[item.id].outcome for item in sentences).items())),
+        confusion=confusion_as_printed(judged_for_confusion),
+        confusion_of_correct=confusion_of_correct(judged_for_confusion),
+        confusion_of_variants=confusion_of_variants(judged_for_confusion),
+        tagging_of_originals=_score_tags(originals, predictions),
+        tagging_of_variants=_score_tags(variants, predictions) if variants else None,
+        outcomes=dict(sorted(outcomes.items())),
         judged=judged,
         **evidence.of_measured,
     )
@@ -261,51 +304,59 @@ def _drift_with_interval(judged: Sequence[JudgedOriginal], resamples: int) -> Dr
     return drift(judged, drift_interval(judged, resamples=resamples, seed=0))
 
 
-def _tagging(
+def _score_tags(
     sentences: Sequence[JamSentence], predictions: Mapping[str, IdiomPrediction]
 ) -> TaggingScores:
-    gold = [item.tags for item in sentences]
-    predicted = [predicted_tags(item, predictions[item.id]) for item in sentences]
+    gold = [sentence.tags for sentence in sentences]
+    predicted = [predicted_tags(sentence, predictions[sentence.id]) for sentence in sentences]
     return tagging_scores(gold, predicted)
 
 
 def by_strict_majority(prediction: IdiomPrediction) -> IdiomPrediction:
-    """Return the prediction that follows from a strict majority of all its answers.
+    """Return a prediction with the idioms that a strict majority of its sampled answers names.
 
-    As in the authors' code for Table 6, the number of times that an idiom is named must exceed
-    half the number of answers. Repetitions in one answer count, and unreadable answers name no
-    idiom. Idioms are compared in lowercase, without surrounding space. A prediction without
-    readable answers is unchanged.
+    As in the authors' code for Table 6, an idiom must be named more often than half the number of
+    answers. An idiom that one answer repeats is counted repeatedly. An unreadable answer names no
+    idiom. Idioms are compared in lowercase, without surrounding spaces. A prediction without
+    readable answers is returned unchanged.
     """
-    if not any(sample.idioms is not None for sample in prediction.samples):
+    has_readable_answer = any(sample.idioms is not None for sample in prediction.samples)
+    if not has_readable_answer:
         return prediction
-    texts = chain.from_iterable(sample.idioms or () for sample in prediction.samples)
-    votes = Counter(text.lower().strip() for text in texts)
-    answers = len(prediction.samples)
-    named = tuple(sorted(text for text, number in votes.items() if 2 * number > answers))
-    return prediction.model_copy(update={"outcome": "ok", "idioms": named})
+    votes: Counter[str] = Counter()
+    for sample in prediction.samples:
+        votes.update(idiom.lower().strip() for idiom in sample.idioms or ())
+    half = len(prediction.samples) / 2
+    idioms = tuple(
+        sorted(idiom for idiom, votes_for_idiom in votes.items() if votes_for_idiom > half)
+    )
+    return prediction.model_copy(update={"outcome": "ok", "idioms": idioms})
 
 
 def predicted_tags(sentence: JamSentence, prediction: IdiomPrediction) -> Sequence[Tag]:
-    """Return the predicted tags, or tags for the named idioms if no tags were predicted."""
+    """Return the predicted tags; if none were predicted, tags for the named idioms."""
     if prediction.tags is not None:
         return prediction.tags
     return tags_of_idioms(sentence.tokens, prediction.idioms or ())
 
 
 class NeutralMetrics(Measured):
-    """Metrics of the neutral-context ablation: how many confusing variants remain confusing.
+    """Metrics of the neutral-context ablation (appendix G) for one run.
+
+    The ablation takes the hard variants that the run misjudged, replaces their context with a
+    neutral one, and counts how many of these neutral variants the model still misjudges.
 
     Attributes:
-        language: Language of the confused run.
-        model: Model of the confused run.
-        setting: Setting of the confused run.
-        seed: Seed of the confused run.
+        language: Language of the run.
+        model: Model of the run.
+        setting: Setting of the run.
+        seed: Seed of the run.
         confusing: Number of hard variants that the run misjudged.
-        neutral: Number of confusing variants for which a neutral variant was written.
+        neutral: Number of neutral variants that were written for the misjudged hard variants.
         still_confused: Number of neutral variants that were misjudged.
-        share: Fraction of neutral variants that were misjudged; null if there are none.
-        interval: 95% bootstrap interval of the share over originals; null if it is undefined.
+        share: Fraction of neutral variants that were misjudged; null without neutral variants.
+        interval: 95% bootstrap interval of the share over originals; null if the interval is
+            undefined.
         outcomes: Number of neutral variants by prediction outcome.
     """
 
@@ -340,23 +391,37 @@ def neutral_metrics(
     scoring: Scoring,
     resamples: int,
 ) -> NeutralMetrics:
-    """Score predictions (by sentence id) for the neutral variants of a run's confusing variants."""
-    wrong: Counter[str] = Counter()
-    total: Counter[str] = Counter()
-    for item in sorted(neutral, key=lambda item: item.id):
-        right = is_correct(predictions[item.id].idioms, item, scoring=scoring)
-        total[item.original_id] += 1
-        wrong[item.original_id] += not right
-    still_confused = wrong.total()
+    """Compute the metrics of the neutral-context ablation for one run.
+
+    Args:
+        neutral: Neutral variants.
+        predictions: Predictions for the neutral variants, by sentence id.
+        run: Run whose misjudged variants were rewritten.
+        evidence: Conditions and digests to store in the result.
+        confusing: Number of hard variants that the run misjudged.
+        scoring: Scoring rule (see `is_correct`).
+        resamples: Number of bootstrap resamples.
+    """
+    variants_by_original: Counter[str] = Counter()
+    misjudged_by_original: Counter[str] = Counter()
+    for variant in sorted(neutral, key=lambda variant: variant.id):
+        variants_by_original[variant.original_id] += 1
+        if not is_correct(predictions[variant.id].idioms, variant, scoring=scoring):
+            misjudged_by_original[variant.original_id] += 1
+    still_confused = misjudged_by_original.total()
+    interval = ratio_interval(
+        [misjudged_by_original[original_id] for original_id in variants_by_original],
+        list(variants_by_original.values()),
+        resamples=resamples,
+        seed=0,
+    )
     return NeutralMetrics(
         **run._asdict(),
         confusing=confusing,
         neutral=len(neutral),
         still_confused=still_confused,
         share=still_confused / len(neutral) if neutral else None,
-        interval=ratio_interval(
-            [wrong[name] for name in total], list(total.values()), resamples=resamples, seed=0
-        ),
-        outcomes=dict(Counter(predictions[item.id].outcome for item in neutral)),
+        interval=interval,
+        outcomes=dict(Counter(predictions[variant.id].outcome for variant in neutral)),
         **evidence.of_measured,
     )

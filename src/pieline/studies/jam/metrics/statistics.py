@@ -1,8 +1,7 @@
-"""Count sentences and variants from ID10M to the dataset, for Table 2 and the flow figure."""
+"""Count sentences and variants at each stage, from ID10M to ID10M-JAM (Table 2, flow figure)."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -18,15 +17,15 @@ class JamStatistics(MetricRecord):
 
     Attributes:
         language: Language of the sentences.
-        originals_are_released: Whether the originals are the released ones.
+        originals_are_released: Whether the originals are those of the public ID10M-JAM.
         variants_source: Source of the variants; None if there are no variants.
-        dataset_is_released: Whether the dataset is the published one; None if there are no
+        dataset_is_released: Whether the dataset is the public ID10M-JAM; None if there are no
             variants.
         raw_train_sentences: Number of sentences in ID10M's train split.
         raw_test_sentences: Number of sentences in ID10M's test split.
         raw_test_with_idiom: Number of test sentences with an idiom tag.
-        dropped: Number of dropped test sentences by reason.
-        fixed: Number of fixed test sentences by reason.
+        dropped: Number of test sentences that were dropped, by reason.
+        fixed: Number of test sentences that were corrected, by reason.
         originals: Number of originals after filtering.
         figurative: Number of figurative originals.
         literal: Number of literal originals.
@@ -65,32 +64,51 @@ class JamStatistics(MetricRecord):
 
     @property
     def literal_share(self) -> float | None:
-        """Percentage of literal originals: of the dataset, or of the release without a dataset."""
+        """Percentage of the dataset's originals that are literal.
+
+        Without a dataset, this is the percentage of the public originals; None for other originals.
+        """
         if self.dataset_originals and self.dataset_literal is not None:
             return 100 * self.dataset_literal / self.dataset_originals
-        return 100 * self.literal / self.originals if self.originals_are_released else None
+        if self.originals_are_released:
+            return 100 * self.literal / self.originals
+        return None
 
 
 def _count(
     name: str, value: Callable[[JamStatistics], int | None], unknown: str = NO_VARIANTS
 ) -> Measure[JamStatistics]:
+    """Return a measure without decimals; `unknown` is the reason for a missing value."""
     return Measure(name, value, decimals=0, unknown=unknown)
 
 
-def _sentences(name: str, of_originals: str, of_dataset: str) -> Measure[JamStatistics]:
-    """Return the measure of a field of the dataset, or of released originals without a dataset."""
-    return _count(name, partial(_count_of_dataset, of_originals, of_dataset))
+def _count_in_dataset(
+    name: str, *, dataset_field: str, originals_field: str
+) -> Measure[JamStatistics]:
+    """Return the measure of a count in the dataset.
+
+    Without a dataset, the public originals are counted instead, because the dataset would have the
+    same originals.
+
+    Args:
+        name: Name of the measure.
+        dataset_field: Field of `JamStatistics` with the count in the dataset.
+        originals_field: Field of `JamStatistics` with the count among the originals.
+    """
+
+    def count(statistics: JamStatistics) -> int | None:
+        without_dataset = statistics.dataset_originals is None
+        use_originals = without_dataset and statistics.originals_are_released
+        value: int | None = getattr(statistics, originals_field if use_originals else dataset_field)
+        return value
+
+    return _count(name, count)
 
 
-def _count_of_dataset(of_originals: str, of_dataset: str, item: JamStatistics) -> int | None:
-    has_only_originals = item.originals_are_released and item.dataset_originals is None
-    count: int | None = getattr(item, of_originals if has_only_originals else of_dataset)
-    return count
-
-
-def _literal_share_of_test_split(item: JamStatistics) -> float:
-    literal = item.raw_test_sentences - item.raw_test_with_idiom
-    return 100 * literal / item.raw_test_sentences
+def _literal_share_of_test_split(statistics: JamStatistics) -> float:
+    """Return the percentage of ID10M's test sentences that have no idiom tag."""
+    literal = statistics.raw_test_sentences - statistics.raw_test_with_idiom
+    return 100 * literal / statistics.raw_test_sentences
 
 
 ID10M = (
@@ -101,18 +119,22 @@ ID10M = (
 )
 """Measures of ID10M in Table 2 and the text."""
 JAM = (
-    _sentences("test_sentences", "originals", "dataset_originals"),
+    _count_in_dataset(
+        "test_sentences", dataset_field="dataset_originals", originals_field="originals"
+    ),
     _count("test_variants", attrgetter("dataset_variants")),
-    _sentences("unique_pies", "unique_pies_originals", "unique_pies"),
-    _sentences("literal", "literal", "dataset_literal"),
+    _count_in_dataset(
+        "unique_pies", dataset_field="unique_pies", originals_field="unique_pies_originals"
+    ),
+    _count_in_dataset("literal", dataset_field="dataset_literal", originals_field="literal"),
     Measure[JamStatistics](
         "literal_share", attrgetter("literal_share"), unit="%", unknown=NO_VARIANTS
     ),
-    # The release has only originals that passed variant validation, so the earlier count is
-    # unknown.
+    # The public data contains only originals that passed variant validation, so the number before
+    # validation is unknown.
     _count(
         "filtered_originals",
-        lambda item: None if item.originals_are_released else item.originals,
+        lambda statistics: None if statistics.originals_are_released else statistics.originals,
         "not published: the release holds what variant validation left",
     ),
 )
@@ -128,8 +150,18 @@ def jam_statistics(
     computed_from: dict[str, str],
     conditions: Conditions = NO_CONDITIONS,
 ) -> JamStatistics:
-    """Combine the counts of all stages; `filtering` is the content of the originals' report."""
+    """Combine the counts of all stages for one language.
+
+    Args:
+        filtering: Report on how ID10M's test sentences were filtered.
+        originals: Originals after filtering.
+        train_sentences: Number of sentences in ID10M's train split; None if unknown.
+        manifest: Manifest of the dataset; None if there are no variants.
+        computed_from: SHA-256 of each input file, by path.
+        conditions: Conditions to store in the result.
+    """
     dataset = manifest.model_dump() if manifest else {}
+    oddities_by_kind = Counter(oddity["kind"] for oddity in filtering["oddities"])
     return JamStatistics(
         language=originals[0].language,
         originals_are_released=filtering["originals_are_released"],
@@ -142,10 +174,10 @@ def jam_statistics(
         dropped=filtering["reasons"]["drop"],
         fixed=filtering["reasons"]["fix"],
         originals=len(originals),
-        figurative=sum(item.is_figurative for item in originals),
-        literal=sum(not item.is_figurative for item in originals),
+        figurative=sum(original.is_figurative for original in originals),
+        literal=sum(not original.is_figurative for original in originals),
         unique_pies_originals=count_pies(originals),
-        oddities=dict(sorted(Counter(oddity["kind"] for oddity in filtering["oddities"]).items())),
+        oddities=dict(sorted(oddities_by_kind.items())),
         candidate_variants=dataset.get("candidate_variants"),
         valid_variants=dataset.get("valid_variants"),
         dataset_originals=dataset.get("originals"),

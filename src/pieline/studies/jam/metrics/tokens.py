@@ -1,7 +1,7 @@
-"""Compute F1 of BIO tags by complete idiom and by token (ID10M-JAM, section 4.1)."""
+"""Score predicted BIO tags by complete idiom and by token (ID10M-JAM, section 4.1)."""
 
 from collections.abc import Sequence
-from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,10 @@ from pieline.studies.jam.bio import OUTSIDE, TAG_IDS, Span, Tag, spans_of, valid
 
 
 class TaggingScores(Frozen):
-    """Tagging scores as fractions; undefined scores are 0.
+    """Tagging scores as fractions; an undefined score is 0.
 
-    The `span_*` scores count exactly matching idioms, the `token_*` scores count idiom tokens
-    (B and I alike), and `macro_f1` is the mean token F1 of the three tags.
+    The `span_*` scores count complete idioms. The `token_*` scores count the tokens of idioms,
+    without distinguishing B from I. `macro_f1` is the mean of the token F1 of B, I and O.
     """
 
     sentences: int
@@ -27,72 +27,77 @@ class TaggingScores(Frozen):
     macro_f1: float
 
 
-class SpanScores(Frozen):
-    """Precision, recall and F1 of exactly matching idioms, as in seqeval (0 if undefined)."""
+class F1Scores(NamedTuple):
+    """Precision, recall and F1 as fractions; an undefined score is 0."""
 
     precision: float
     recall: float
     f1: float
 
 
-def span_scores(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -> SpanScores:
-    """Score predicted idioms against gold idioms, over all sentences."""
-    gold_idioms, predicted_idioms = _idioms(gold), _idioms(predicted)
+def span_scores(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]) -> F1Scores:
+    """Score the complete idioms in predicted tags, over all sentences, as seqeval does.
+
+    A predicted idiom is correct only if a gold idiom has exactly the same tokens.
+    """
+    gold_idioms, predicted_idioms = _idiom_spans(gold), _idiom_spans(predicted)
     matches = len(gold_idioms & predicted_idioms)
     if not matches:
-        return SpanScores(precision=0, recall=0, f1=0)
-    precision, recall = matches / len(predicted_idioms), matches / len(gold_idioms)
+        return F1Scores(precision=0, recall=0, f1=0)
+    precision = matches / len(predicted_idioms)
+    recall = matches / len(gold_idioms)
     f1 = 2 * precision * recall / (precision + recall)
-    return SpanScores(precision=precision, recall=recall, f1=f1)
+    return F1Scores(precision, recall, f1)
 
 
-def _idioms(tags: Sequence[Sequence[Tag]]) -> set[tuple[int, Span]]:
-    """Return the span of each idiom, with the number of its sentence."""
+def _idiom_spans(tags: Sequence[Sequence[Tag]]) -> set[tuple[int, Span]]:
+    """Return the sentence index and the span of each idiom."""
     return {
-        (number, span)
-        for number, sentence in enumerate(tags)
-        for span in spans_of(valid_tags(sentence))
+        (sentence_index, span)
+        for sentence_index, tags_of_sentence in enumerate(tags)
+        for span in spans_of(valid_tags(tags_of_sentence))
     }
 
 
 def tagging_scores(
     gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]]
 ) -> TaggingScores:
-    """Score predicted tags against gold tags."""
-    idioms = span_scores(gold, predicted)
+    """Score predicted tags by complete idiom and by token.
+
+    `gold` and `predicted` contain the tags of the same sentences, in the same order.
+    """
+    of_spans = span_scores(gold, predicted)
     gold_ids, predicted_ids = _tag_ids(gold), _tag_ids(predicted)
     outside = TAG_IDS[OUTSIDE]
-    precision, recall, f1 = _token_scores(gold_ids != outside, predicted_ids != outside)
-    f1_by_tag = []
-    for tag_id in TAG_IDS.values():
-        _, _, f1_of_tag = _token_scores(gold_ids == tag_id, predicted_ids == tag_id)
-        f1_by_tag.append(f1_of_tag)
+    of_tokens = _token_scores(gold_ids != outside, predicted_ids != outside)
+    f1_by_tag = [
+        _token_scores(gold_ids == tag_id, predicted_ids == tag_id).f1 for tag_id in TAG_IDS.values()
+    ]
     return TaggingScores(
         sentences=len(gold),
-        span_precision=idioms.precision,
-        span_recall=idioms.recall,
-        span_f1=idioms.f1,
-        token_precision=precision,
-        token_recall=recall,
-        token_f1=f1,
+        span_precision=of_spans.precision,
+        span_recall=of_spans.recall,
+        span_f1=of_spans.f1,
+        token_precision=of_tokens.precision,
+        token_recall=of_tokens.recall,
+        token_f1=of_tokens.f1,
         macro_f1=float(np.mean(f1_by_tag)),
     )
 
 
 def _tag_ids(tags: Sequence[Sequence[Tag]]) -> npt.NDArray[np.int64]:
-    return np.array([TAG_IDS[tag] for tag in chain.from_iterable(tags)])
+    """Return the tag ids of all sentences as one array."""
+    return np.array([TAG_IDS[tag] for tags_of_sentence in tags for tag in tags_of_sentence])
 
 
-def _token_scores(
-    gold: npt.NDArray[np.bool_], predicted: npt.NDArray[np.bool_]
-) -> tuple[float, float, float]:
-    """Return precision, recall and F1 of one class as fractions; undefined scores are 0.
+def _token_scores(gold: npt.NDArray[np.bool_], predicted: npt.NDArray[np.bool_]) -> F1Scores:
+    """Score the tokens of one class, given whether each token belongs to the class.
 
-    The results equal those of scikit-learn, which takes a second to import.
+    The scores equal those of scikit-learn, which is not used because it takes a second to import.
     """
     matches = int(np.sum(gold & predicted))
     in_gold, in_predicted = int(np.sum(gold)), int(np.sum(predicted))
     precision = matches / in_predicted if in_predicted else 0.0
     recall = matches / in_gold if in_gold else 0.0
     f1 = 2 * matches / (in_gold + in_predicted) if in_gold + in_predicted else 0.0
-    return precision, recall, f1
+    return F1Scores(precision, recall, f1)

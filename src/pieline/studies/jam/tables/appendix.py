@@ -1,8 +1,7 @@
 """Build the tables of the human baseline (5.1), neutral contexts (G) and attention (H)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import chain
 
 import pandas as pd
 
@@ -23,17 +22,18 @@ from pieline.reporting.tables import (
     headers,
     number_row,
 )
-from pieline.studies.jam import paths, settings
+from pieline.studies.jam import paths
 from pieline.studies.jam.metrics.attention_records import ATTENTION, AttentionMetrics
 from pieline.studies.jam.metrics.humans import HUMANS, HumanMetrics
 from pieline.studies.jam.metrics.scores import NEUTRAL, NeutralMetrics
+from pieline.studies.jam.settings import NEUTRAL as NEUTRAL_EXPERIMENT
 from pieline.studies.jam.tables.common import (
-    attention_of,
+    attention_inputs,
     data_notes,
+    data_obstacles,
     deviations_of,
     has_results,
-    marked,
-    of_other_data,
+    label_with_unreadable_answers,
     title_of,
 )
 
@@ -43,24 +43,24 @@ UNLABELED = (
     f"the variants are not labeled: have two people fill in {paths.HUMAN_FORM}"
     " (snakemake jam_human_form writes it) and name their files in jam.humans"
 )
-"""Why there is no human baseline."""
+"""Reason for a missing human baseline."""
 NO_RUN = "no run shows which variants mislead"
-"""Why there is no attention analysis."""
+"""Reason for a missing attention analysis."""
 
 
 def human_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return two annotators' accuracy (overall and by usage) and agreement."""
-    measures = list(chain.from_iterable(HUMANS.values()))
+    """Return the accuracy of two annotators (overall and by usage) and their agreement."""
+    measures = [measure for measures_of_row in HUMANS.values() for measure in measures_of_row]
     numbers = OurNumbers(inputs.study)
-    for item in load_records(inputs.metrics, HumanMetrics):
+    for metrics in load_records(inputs.metrics, HumanMetrics):
         obstacles = []
-        if item.simulated:
+        if metrics.simulated:
             obstacles.append(_SIMULATED)
-        obstacles += of_other_data(item)
-        obstacles += deviations_of(item)
-        if item.language != "english":
+        obstacles += data_obstacles(metrics)
+        obstacles += deviations_of(metrics)
+        if metrics.language != "english":
             obstacles.append("the paper's annotators judged English variants")
-        numbers.add({}, measures, item, files=inputs.metrics, obstacles=obstacles)
+        numbers.add({}, measures, metrics, files=inputs.metrics, obstacles=obstacles)
     if not inputs.metrics:
         numbers.add({}, measures, None, not_run=UNLABELED)
     return numbers.frame()
@@ -69,24 +69,20 @@ def human_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 def humans(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of two annotators' accuracy (overall and by usage) and agreement."""
     records = load_records(inputs.metrics, HumanMetrics)
-    (by_measure,) = rows_of(numbers, ()).values()
-    rows: list[Row] = []
-    for label, measures in HUMANS.items():
-        row = number_row((label,), [Column(each.name, "") for each in measures], by_measure)
-        cells = list(row.cells)
-        if not rows:
-            # The first row has the number of variants, also by usage.
-            for item in records:
-                cells += [Cell(text=str(item.figurative)), Cell(text=str(item.literal))]
-        cells += [Cell(text=" ")] * (4 - len(cells))
-        rows.append(Row((label,), tuple(cells), row.reason))
+    usage_counts: list[Cell] = []
+    for metrics in records:
+        usage_counts += [Cell(text=str(metrics.figurative)), Cell(text=str(metrics.literal))]
     language = records[0].language if records else "english"
     notes = data_notes(*records) + inputs.notes
-    if any(item.simulated for item in records):
+    if any(metrics.simulated for metrics in records):
         notes = (SIMULATED_NOTE, *notes)
     return TableContent(
         heads=(headers(["Annotator", "Accuracy", "figurative", "literal", "ambiguous"]),),
-        groups=(Group(tuple(rows[:1])), Group(tuple(rows[1:3])), Group(tuple(rows[3:]))),
+        groups=(
+            Group((_row_of_humans(numbers, "variants labeled", usage_counts),)),
+            Group((_row_of_humans(numbers, "first"), _row_of_humans(numbers, "second"))),
+            Group((_row_of_humans(numbers, "agreement"), _row_of_humans(numbers, "Cohen's kappa"))),
+        ),
         caption=f"Human baseline: two people on hard variants ({get_language(language).label}), one"
         " of each original, in percent. “Ambiguous” counts as wrong.",
         notes=notes,
@@ -94,12 +90,23 @@ def humans(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _human_labels(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not has_results(study) or "english" not in study.settings.languages:
+def _row_of_humans(numbers: pd.DataFrame, label: str, more_cells: Sequence[Cell] = ()) -> Row:
+    """Return a row of the measures `HUMANS[label]`; `more_cells` follow their cells."""
+    (numbers_by_measure,) = rows_of(numbers, ()).values()  # without keys, all numbers are one row
+    columns = [Column(measure.name, "") for measure in HUMANS[label]]
+    row = number_row((label,), columns, numbers_by_measure)
+    cells = [*row.cells, *more_cells]
+    cells += [Cell(text=" ")] * (4 - len(cells))  # the table has four columns of numbers
+    return Row((label,), tuple(cells), row.reason)
+
+
+def _human_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return the inputs of the human baseline; without labels, they contain no file."""
+    settings = study.settings
+    if not has_results(study) or "english" not in settings.languages:
         return None
-    if study.settings.humans or study.settings.variants.source == "sample":
-        return study.display_inputs(others=[paths.HUMANS])
-    return study.display_inputs()
+    has_labels = settings.humans or settings.variants.source == "sample"
+    return study.display_inputs(others=[paths.HUMANS] if has_labels else [])
 
 
 HUMANS_TABLE = Table(
@@ -107,7 +114,7 @@ HUMANS_TABLE = Table(
     "Section 5.1",
     "Two people on the hard variants, in percent.",
     humans,
-    _human_labels,
+    _human_inputs,
     human_numbers,
     printed=("text_numbers",),
 )
@@ -116,20 +123,21 @@ HUMANS_TABLE = Table(
 def neutral_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the numbers of confusing variants that remain confusing with a neutral context."""
     records = zip(load_records(inputs.metrics, NeutralMetrics), inputs.metrics, strict=True)
-    of_paper = {model.name for model in inputs.models if model.published_as == "GPT-4o mini"}
-    return of_runs(inputs, records, NEUTRAL, _neutral_keys, partial(_neutral_obstacles, of_paper))
+    papers_models = {model.name for model in inputs.models if model.published_as == "GPT-4o mini"}
+    obstacles = partial(_neutral_obstacles, papers_models)
+    return of_runs(inputs, records, NEUTRAL, _neutral_keys, obstacles)
 
 
-def _neutral_keys(item: NeutralMetrics) -> dict[str, str]:
-    return {"model": item.model, "setting": item.setting, "language": item.language}
+def _neutral_keys(metrics: NeutralMetrics) -> dict[str, str]:
+    return {"model": metrics.model, "setting": metrics.setting, "language": metrics.language}
 
 
-def _neutral_obstacles(models_of_paper: Collection[str], item: NeutralMetrics) -> list[str]:
-    """Return why an ablation is not comparable with the paper's."""
-    obstacles = of_other_data(item)
-    if item.model not in models_of_paper:
+def _neutral_obstacles(papers_models: Collection[str], metrics: NeutralMetrics) -> list[str]:
+    """Return why an ablation with neutral contexts is not comparable with the paper's ablation."""
+    obstacles = data_obstacles(metrics)
+    if metrics.model not in papers_models:
         obstacles.append("the paper's ablation is of GPT-4o mini")
-    obstacles += deviations_of(item)
+    obstacles += deviations_of(metrics)
     return obstacles
 
 
@@ -142,12 +150,13 @@ def neutral(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("neutral_confused", "still confusing"),
         Column("neutral_share", "%"),
     ]
-    labels, rows = inputs.labels(), []
-    by_run = rows_of(numbers, ("model", "setting", "language"))
-    for (model, setting, language), of_run in by_run.items():
-        name = marked(labels[model], {"": records})
-        row = number_row((name, title_of(setting), get_language(language).label), columns, of_run)
-        share = of_run["neutral_share"]
+    model_labels, rows = inputs.labels(), []
+    numbers_by_run = rows_of(numbers, ("model", "setting", "language"))
+    for (model, setting, language), numbers_of_run in numbers_by_run.items():
+        model_label = label_with_unreadable_answers(model_labels[model], records)
+        labels = (model_label, title_of(setting), get_language(language).label)
+        row = number_row(labels, columns, numbers_of_run)
+        share = numbers_of_run["neutral_share"]
         interval = ""
         if share.low is not None and share.high is not None:
             interval = f"{rounded(share.low, 1)}, {rounded(share.high, 1)}"
@@ -161,10 +170,10 @@ def neutral(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _neutral_run(study: ConfiguredStudy) -> DisplayInputs | None:
+def _neutral_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
-    runs = study.plan.select(experiment=settings.NEUTRAL)
+    runs = study.plan.select(experiment=NEUTRAL_EXPERIMENT)
     return study.display_inputs(runs, models=[run.model for run in runs]) if runs else None
 
 
@@ -173,28 +182,32 @@ NEUTRAL_TABLE = Table(
     "Appendix G",
     "Confusing variants with neutral context.",
     neutral,
-    _neutral_run,
+    _neutral_inputs,
     neutral_numbers,
     printed=("text_numbers",),
 )
 
 
 def attention_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the share of the PIE's attention that falls on cue words, in percent."""
+    """Return the number of analyzed pairs and the shares of attention on cue words, in percent.
+
+    `inputs.options` are the model and the language of the analysis.
+    """
     numbers = OurNumbers(inputs.study)
     keys = dict(inputs.options)
-    for item in load_records(inputs.metrics, AttentionMetrics):
-        obstacles = of_other_data(item) + deviations_of(item)
-        numbers.add(keys, ATTENTION, item, files=inputs.metrics, obstacles=obstacles)
+    for metrics in load_records(inputs.metrics, AttentionMetrics):
+        obstacles = data_obstacles(metrics) + deviations_of(metrics)
+        numbers.add(keys, ATTENTION, metrics, files=inputs.metrics, obstacles=obstacles)
     if not inputs.metrics:
         numbers.add(keys, ATTENTION, None, not_run=NO_RUN)
     return numbers.frame()
 
 
 def attention(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the table of the share of the PIE's attention that falls on cue words.
+    """Lay out the table of the shares of the PIE's attention that fall on cue words.
 
-    Columns are MIS, COR and their difference. The paper prints no numbers for comparison.
+    The table shows the shares for the variants MIS and COR, and the difference between both. The
+    paper prints none of these numbers.
     """
     columns = [
         Column("attention_pairs", "pairs"),
@@ -202,11 +215,10 @@ def attention(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("attention_resolved", "resolved (COR)", interval=1),
         Column("attention_difference", "difference", interval=1),
     ]
-    labels = inputs.labels()
-    rows = [
-        number_row((labels[model], get_language(language).label), columns, of_model)
-        for (model, language), of_model in rows_of(numbers, ("model", "language")).items()
-    ]
+    model_labels, rows = inputs.labels(), []
+    for (model, language), numbers_of_model in rows_of(numbers, ("model", "language")).items():
+        labels = (model_labels[model], get_language(language).label)
+        rows.append(number_row(labels, columns, numbers_of_model))
     return TableContent(
         heads=(headers(["Model", "Language"], columns),),
         groups=(Group(tuple(rows)),),
@@ -222,6 +234,6 @@ ATTENTION_TABLE = Table(
     "Appendix H",
     "Where the tokens of a PIE attend to.",
     attention,
-    attention_of,
+    attention_inputs,
     attention_numbers,
 )

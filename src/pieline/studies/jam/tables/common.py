@@ -1,8 +1,7 @@
-"""Runs over seeds, numbers, labels and notes shared by the tables and figures of ID10M-JAM."""
+"""Inputs, runs, labels and notes that the tables and figures of ID10M-JAM share."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from statistics import fmean
 from typing import NamedTuple, TypeVar, get_args
 
@@ -32,7 +31,7 @@ COUNTED_SEED = 42
 
 
 class RunKey(NamedTuple):
-    """Key of runs that differ only in their seed."""
+    """Setting, model and language of a run with all its seeds."""
 
     setting: str
     model: str
@@ -43,73 +42,91 @@ Runs = Mapping[RunKey, Sequence[JamMetrics]]
 
 
 def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """Group metrics by setting, model and language, with each group ordered by seed."""
+    """Group metrics by setting, model and language, and sort each group by seed."""
     runs: dict[RunKey, list[JamMetrics]] = defaultdict(list)
     for item in sorted(metrics, key=lambda item: item.seed):
         runs[RunKey(item.setting, item.model, item.language)].append(item)
     return dict(runs)
 
 
-def prompted(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
-    """Group the runs that have a predefined prompt setting (see `by_run`).
+def prompted_runs(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
+    """Group the metrics of runs that use a predefined prompt setting (see `by_run`).
 
-    This excludes encoders, as in the paper's figures.
+    Encoders and baselines are excluded, as in the paper's figures.
     """
     return by_run(item for item in metrics if item.setting in get_args(PromptSetting))
 
 
-def unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
-    """Return the number of unreadable answers and the total number of answers in the runs."""
-    outcomes = Counter[str]()
-    for item in runs:
-        outcomes.update(item.outcomes)
-    return sum(outcomes[name] for name in outcomes.keys() - READABLE), outcomes.total()
+def count_unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
+    """Return the number of unreadable answers and the number of all answers in runs."""
+    answers_by_outcome = Counter[str]()
+    for metrics in runs:
+        answers_by_outcome.update(metrics.outcomes)
+    unreadable = sum(
+        answers for outcome, answers in answers_by_outcome.items() if outcome not in READABLE
+    )
+    return unreadable, answers_by_outcome.total()
 
 
-def panel(runs: Mapping[RunKey, T], setting: str, reasoning: Collection[str]) -> dict[RunKey, T]:
-    """Return the runs shown for a setting of language models in section 5 and Figure 2.
+def runs_in_panel(
+    runs: Mapping[RunKey, T], setting: str, reasoning: Collection[str]
+) -> dict[RunKey, T]:
+    """Return the runs that section 5 and Figure 2 show for a prompt setting.
 
-    Reasoning models, which run only zero-shot, are shown for every setting.
+    Reasoning models run only zero-shot, so their zero-shot runs are shown for every setting.
+
+    Args:
+        runs: Runs of language models.
+        setting: Prompt setting.
+        reasoning: Names of the reasoning models to show.
     """
-    return {
-        key: seeds
-        for key, seeds in runs.items()
-        if key.setting == setting or (key.setting == "zero_shot" and key.model in reasoning)
-    }
+    shown = {}
+    for key, run in runs.items():
+        is_reasoning = key.model in reasoning and key.setting == "zero_shot"
+        if is_reasoning or key.setting == setting:
+            shown[key] = run
+    return shown
 
 
 def mean_over_seeds(seeds: Sequence[JamMetrics], measure: Measure[JamMetrics]) -> float | None:
-    """Return the mean of a measure; None if the measure is unknown for a seed."""
-    values = [measure.value(item) for item in seeds]
-    known = [value for value in values if value is not None]
-    return fmean(known) if known and len(known) == len(values) else None
+    """Return the mean of a measure over seeds; None if the measure is unknown for any seed."""
+    values = []
+    for metrics in seeds:
+        value = measure.value(metrics)
+        if value is None:
+            return None
+        values.append(value)
+    return fmean(values) if values else None
 
 
 def counted_runs(runs: Runs, reasoning: Collection[str]) -> Runs:
-    """Return the runs of language models that Figure 3 counts: few-shot, with one seed.
+    """Return the runs of language models that Figure 3 counts.
 
-    Models in `reasoning` run zero-shot, as in Figure 2. Models without a run with this seed and
-    setting are excluded.
+    These runs have the setting `COUNTED_SETTING`, or are zero-shot runs of the models in
+    `reasoning`. Only the seed `COUNTED_SEED` of each run is returned.
     """
     counted = {}
-    for key, seeds in panel(runs, COUNTED_SETTING, reasoning).items():
-        seeds_counted = [item for item in seeds if item.seed == COUNTED_SEED]
-        if seeds_counted:
-            counted[key] = seeds_counted
+    for key, seeds in runs_in_panel(runs, COUNTED_SETTING, reasoning).items():
+        counted_seeds = [metrics for metrics in seeds if metrics.seed == COUNTED_SEED]
+        if counted_seeds:
+            counted[key] = counted_seeds
     return counted
 
 
-def confused_runs(runs: Runs, language: str) -> dict[str, int]:
-    """Return the number of runs that confuse each variant of a language, by variant id.
+def count_confused_runs(runs: Runs, language: str) -> dict[str, int]:
+    """Return how many runs each variant of a language confuses, by variant id.
 
-    Each run has one seed.
+    `runs` are the result of `counted_runs`, so each run has one seed. The result also contains the
+    variants that confuse no run.
     """
-    totals = Counter[str]()
+    confused_runs = Counter[str]()
     for key, seeds in runs.items():
-        if key.language == language:
-            for case in chain.from_iterable(item.judged for item in seeds):
-                totals.update(case.flipped)
-    return dict(totals)
+        if key.language != language:
+            continue
+        for metrics in seeds:
+            for original in metrics.judged:
+                confused_runs.update(original.flipped)
+    return dict(confused_runs)
 
 
 GROUPS = {
@@ -120,9 +137,10 @@ GROUPS = {
     "fine_tuned": "Encoders",
     "baseline": "No model",
 }
-"""Titles of table sections in the paper's order; the second and the last are not in the paper."""
+"""Titles of table sections in the paper's order.
 
-
+`zero_shot_schema` and `baseline` are not in the paper.
+"""
 _OTHER_TITLES = {
     "fine_tuned_originals": "Encoders + originals",
     "fine_tuned_neutral": "Encoders + neutral contexts",
@@ -144,30 +162,33 @@ NOT_RELEASED = "sample data or other than the public ID10M-JAM"
 
 
 def has_results(study: ConfiguredStudy) -> bool:
-    """Return whether the configuration names models and has hard variants for them."""
+    """Return whether the configuration has both models and hard variants."""
     return bool(study.settings.models) and study.settings.variants.source != "none"
 
 
-def runs_of(study: ConfiguredStudy, *more_kinds: str) -> DisplayInputs:
-    """Return inputs with the runs of language models, encoders and models of `more_kinds`."""
+def run_inputs(study: ConfiguredStudy, *more_kinds: str) -> DisplayInputs:
+    """Return display inputs with the runs of language models, encoders and `more_kinds`."""
     runs = study.plan.select(kind=("llm", "encoder", *more_kinds), experiment="")
     return study.display_inputs(runs, "llm", "encoder", models=study.settings.models)
 
 
-def with_panel(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the runs of this project, its languages and the form of Figure 3."""
+def panel_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return the inputs of Figures 2, 3 and 6 and of the numbers in section 5.
+
+    They are the runs of language models and encoders, and the settings `languages` and `form`.
+    """
     if not has_results(study):
         return None
     settings = study.settings
     options = {"languages": list(settings.languages), "form": settings.form}
-    return runs_of(study).model_copy(update={"options": options})
+    return run_inputs(study).model_copy(update={"options": options})
 
 
-def with_baselines(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with all runs, including external ones, and baselines."""
+def inputs_with_baselines(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return display inputs with all runs, including external predictions, and the baselines."""
     if not has_results(study):
         return None
-    inputs = runs_of(study, "predictions")
+    inputs = run_inputs(study, "predictions")
     metrics, models = list(inputs.metrics), list(inputs.models)
     for language in study.settings.languages:
         metrics += paths.baselines(language)
@@ -176,33 +197,33 @@ def with_baselines(study: ConfiguredStudy) -> DisplayInputs | None:
     return inputs.model_copy(update={"metrics": tuple(metrics), "models": tuple(models)})
 
 
-def statistics_of(study: ConfiguredStudy) -> DisplayInputs:
-    """Return inputs with the counts of sentences and variants by language."""
-    languages = study.settings.languages
-    return study.display_inputs(
-        others=[paths.STATISTICS.format(language=name) for name in languages]
-    )
+def statistics_inputs(study: ConfiguredStudy) -> DisplayInputs:
+    """Return display inputs with the counts of sentences and variants of each language."""
+    files = [paths.STATISTICS.format(language=language) for language in study.settings.languages]
+    return study.display_inputs(others=files)
 
 
-def attention_of(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the attention analysis, if one is configured."""
+def attention_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return display inputs with the attention analysis; None if no analysis is configured.
+
+    The inputs contain no file if there are no runs that show which variants mislead.
+    """
     model = study.settings.attention
     if not (has_results(study) and model):
         return None
     keys = {"language": ANALYZED, "model": model}
-    others = []
-    if study.plan.metrics(kind=("llm", "encoder"), experiment="", language=ANALYZED):
-        others.append(paths.ATTENTION.format(**keys))
-    inputs = study.display_inputs(models=[model], others=others)
+    has_runs = study.plan.metrics(kind=("llm", "encoder"), experiment="", language=ANALYZED)
+    files = [paths.ATTENTION.format(**keys)] if has_runs else []
+    inputs = study.display_inputs(models=[model], others=files)
     return inputs.model_copy(update={"options": keys})
 
 
 def runs_with_files(inputs: DisplayInputs) -> dict[RunKey, list[tuple[JamMetrics, str]]]:
-    """Return the metrics of each run with their files, in order of seed."""
+    """Return the metrics and the metric file of each seed, by run; seeds are sorted."""
     runs: dict[RunKey, list[tuple[JamMetrics, str]]] = defaultdict(list)
-    pairs = zip(load_records(inputs.metrics, JamMetrics), inputs.metrics, strict=True)
-    for item, path in sorted(pairs, key=lambda pair: pair[0].seed):
-        runs[RunKey(item.setting, item.model, item.language)].append((item, path))
+    records = zip(load_records(inputs.metrics, JamMetrics), inputs.metrics, strict=True)
+    for metrics, path in sorted(records, key=lambda record: record[0].seed):
+        runs[RunKey(metrics.setting, metrics.model, metrics.language)].append((metrics, path))
     return dict(runs)
 
 
@@ -212,9 +233,10 @@ def run_numbers(inputs: DisplayInputs, measures: Sequence[Measure[JamMetrics]]) 
     return of_runs(inputs, records, measures, _keys_of, obstacles_of)
 
 
-def _keys_of(item: JamMetrics) -> dict[str, str]:
-    key = RunKey(item.setting, item.model, item.language)
-    return {**key._asdict(), "seed": str(item.seed)}
+def _keys_of(metrics: JamMetrics) -> dict[str, str]:
+    """Return the values that identify a run and seed in the frame of numbers."""
+    key = RunKey(metrics.setting, metrics.model, metrics.language)
+    return {**key._asdict(), "seed": str(metrics.seed)}
 
 
 def code_of(language: str) -> str:
@@ -223,107 +245,123 @@ def code_of(language: str) -> str:
 
 
 def printed_runs(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
-    """Return the rows of a printed table by run, for described models only."""
-    names = {label: models[-1] for label, models in inputs.names().items()}
+    """Return the rows of a printed table by run.
+
+    Rows of models that the inputs do not describe are omitted.
+
+    Args:
+        inputs: Inputs of a table or figure.
+        file: Name of the printed table in published/.
+    """
+    name_by_label = {label: models[-1] for label, models in inputs.names().items()}
     rows = {}
     for (setting, label, language), row in inputs.printed(file, *RunKey._fields).items():
-        if label in names:
-            rows[RunKey(setting, names[label], language)] = row
+        if label in name_by_label:
+            rows[RunKey(setting, name_by_label[label], language)] = row
     return rows
 
 
 def languages_of(runs: Iterable[RunKey]) -> list[str]:
-    """Return the languages of these runs in alphabetical order."""
+    """Return the languages of runs in alphabetical order."""
     return sorted({key.language for key in runs})
 
 
-def not_counted(
+def models_not_counted(
     runs: Iterable[RunKey], counted: Iterable[RunKey], inputs: DisplayInputs
 ) -> list[tuple[str, str]]:
-    """Return the language and label of each model with runs, none of which Figure 3 counts."""
+    """Return the language and label of each model that has runs, but none that Figure 3 counts."""
     labels = inputs.labels()
     with_runs = {(key.language, labels[key.model]) for key in runs}
-    return sorted(with_runs - {(key.language, labels[key.model]) for key in counted})
+    with_counted_runs = {(key.language, labels[key.model]) for key in counted}
+    return sorted(with_runs - with_counted_runs)
 
 
 def missing_runs(inputs: DisplayInputs, runs: Iterable[RunKey]) -> dict[RunKey, str]:
-    """Return the reason for each configured run without any seed in `runs`, by its key."""
-    made, missing = set(runs), dict[RunKey, str]()
+    """Return why configured runs are missing, for the runs that have no seed in `runs`."""
+    runs_with_seeds = set(runs)
+    reasons: dict[RunKey, str] = {}
     for run in inputs.left_out():
         key = key_of(run.keys)
-        if key not in made:
-            missing.setdefault(key, run.not_run)
-    return missing
+        if key not in runs_with_seeds:
+            reasons.setdefault(key, run.not_run)
+    return reasons
 
 
 def key_of(keys: Mapping[str, str]) -> RunKey:
-    """Return the key of a run without its seed."""
+    """Return the setting, model and language in the keys of a run."""
     return RunKey(keys["setting"], keys["model"], keys["language"])
 
 
-def _left_out_seeds(inputs: DisplayInputs, runs: Iterable[RunKey]) -> tuple[str, ...]:
-    """Return notes on missing seeds of runs that have other seeds."""
-    labels, made = inputs.labels(), set(runs)
-    return tuple(
-        f"Without seed {run.keys['seed']} of {labels[run.keys['model']]}"
-        f" ({title_of(run.keys['setting'])}, {get_language(run.keys['language']).label}):"
-        f" {run.not_run}."
-        for run in inputs.left_out()
-        if key_of(run.keys) in made
-    )
+def _notes_on_missing_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> list[str]:
+    """Return a note on each missing seed of a run that has other seeds."""
+    labels = inputs.labels()
+    notes = []
+    for run in inputs.left_out():
+        key = key_of(run.keys)
+        if key in runs:
+            seed = f"seed {run.keys['seed']} of {labels[key.model]}"
+            place = f"{title_of(key.setting)}, {get_language(key.language).label}"
+            notes.append(f"Without {seed} ({place}): {run.not_run}.")
+    return notes
 
 
-def of_other_data(*measured: Measured) -> list[str]:
-    """Return why numbers on data other than the paper's are not comparable.
+def data_obstacles(*measured: Measured) -> list[str]:
+    """Return why numbers are not comparable with the paper's if they are based on other data.
 
-    For the user's own data, the conditions of the runs state the reason instead.
+    For the user's own data, the result is empty, because the conditions of the runs state the
+    reason.
     """
-    other = (item.data_note or NOT_RELEASED for item in measured if not data_is_explained(item))
-    return list(dict.fromkeys(other))
+    reasons = [item.data_note or NOT_RELEASED for item in measured if not data_is_explained(item)]
+    return list(dict.fromkeys(reasons))
 
 
 def data_notes(*metrics: MetricRecord) -> tuple[str, ...]:
-    """Return a note if the data was verified only by counts; otherwise an empty tuple."""
+    """Return a note if the data was verified only by the number of sentences; () otherwise."""
     return (BY_COUNTS,) if any(item.data_note == BY_COUNTS for item in metrics) else ()
 
 
 def obstacles_of(*metrics: JamMetrics) -> list[str]:
-    """Return why the metrics of these runs are not comparable with the printed ones."""
-    reasons = of_other_data(*metrics)
+    """Return why the metrics of runs are not comparable with the printed numbers."""
+    reasons = data_obstacles(*metrics)
     if not all(item.overall.variants for item in metrics):
         reasons.append("no hard variants")
     return reasons + deviations_of(*metrics)
 
 
 def deviations_of(*metrics: MetricRecord) -> list[str]:
-    """Return how the conditions of these runs deviate from the paper's."""
-    return list(dict.fromkeys(reason for item in metrics for reason in item.conditions.deviations))
+    """Return how the conditions of runs deviate from the paper's conditions."""
+    deviations = [deviation for item in metrics for deviation in item.conditions.deviations]
+    return list(dict.fromkeys(deviations))
 
 
-def marked(label: str, runs: Mapping[str, Sequence[JamMetrics | NeutralMetrics]]) -> str:
-    """Return a model's label, with its number of unreadable answers if there are any.
+def label_with_unreadable_answers(label: str, runs: Sequence[JamMetrics | NeutralMetrics]) -> str:
+    """Return a label, followed by the number of unreadable answers of the runs if there are any."""
+    unreadable, answers = count_unreadable(runs)
+    return f"{label} (unreadable: {unreadable} of {answers})" if unreadable else label
 
-    Args:
-        label: Label of the model.
-        runs: Runs of the model, by a name to display with the number; the name may be empty.
-    """
-    parts = []
-    for name, metrics in runs.items():
-        number, total = unreadable(metrics)
-        if number:
-            parts.append(f"{name} {number} of {total}".strip())
-    return f"{label} (unreadable: {', '.join(parts)})" if parts else label
+
+def label_with_unreadable_by_language(
+    label: str, runs_by_language: Mapping[str, Sequence[JamMetrics]]
+) -> str:
+    """Return a label, followed by the number of unreadable answers in each language with any."""
+    counts = []
+    for language, runs in runs_by_language.items():
+        unreadable, answers = count_unreadable(runs)
+        if unreadable:
+            counts.append(f"{code_of(language)} {unreadable} of {answers}")
+    return f"{label} (unreadable: {', '.join(counts)})" if counts else label
 
 
 def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str, ...]:
     """Return the notes below a table on missing seeds, scoring, unreadable answers and data."""
     runs = {RunKey(item.setting, item.model, item.language) for item in metrics}
-    released = {item.scoring for item in metrics} == {"released"}
-    notes = list(_left_out_seeds(inputs, runs))
-    if released:
+    notes = _notes_on_missing_seeds(inputs, runs)
+    is_authors_scoring = {item.scoring for item in metrics} == {"released"}
+    if is_authors_scoring:
         notes.append("Scored as in the authors' code.")
-    if any(unreadable([item])[0] for item in metrics):
-        as_what = "as answers that name no idiom" if released else "as wrong"
+    unreadable, _ = count_unreadable(metrics)
+    if unreadable:
+        as_what = "as answers that name no idiom" if is_authors_scoring else "as wrong"
         notes.append(f"Unreadable answers (of all, over seeds) count {as_what}.")
     notes += data_notes(*metrics)
     notes += inputs.notes

@@ -1,7 +1,8 @@
-"""Build the displays that need no run: Figures 1 and 4, Tables 1, 2 and 4."""
+"""Build the displays that need no predictions: Figures 1 and 4, Tables 1, 2, 4, 7 and 8."""
 
-from itertools import chain
 from operator import attrgetter
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -26,7 +27,7 @@ from pieline.studies.jam.tables.common import (
     code_of,
     data_notes,
     has_results,
-    statistics_of,
+    statistics_inputs,
     title_of,
 )
 
@@ -36,31 +37,22 @@ _FILES = {
     "ID10M silver": "id10m/train_{language}.tsv",
     "ID10M-JAM": "id10m-jam/{language}.json",
 }
-"""Paths in data/upstream.yaml of the datasets in Table 1 that this project reads."""
+"""Path patterns in data/upstream.yaml of the datasets in Table 1 that this project reads."""
 _UNREAD = "this project does not read it"
+_EXAMPLE = "few_shot_example"
+"""Name of the template of a few-shot example among the prompts of Figure 4."""
 _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer"}
 
 
 def example(inputs: DisplayInputs) -> TableContent:
-    """Return Figure 1 with sentences of this run: an original of each usage and a hard variant.
+    """Return Figure 1: for each usage, an original from this run's data and a hard variant of it.
 
-    `inputs.files` maps languages to dataset files.
+    `inputs.files` contains the dataset of each language.
     """
-    groups = []
-    for language, path in inputs.files.items():
-        rows: dict[str, list[Row]] = {}
-        for sentences in by_original(load_sentences(path)).values():
-            original = sentences[0]
-            usage = "figurative" if original.is_figurative else "literal"
-            if usage in rows or len(sentences) == 1:
-                continue
-            label = f"{original.pies[0]} ({usage})"
-            rows[usage] = [
-                text_row((label, "original"), original.sentence),
-                text_row((label, "hard variant"), sentences[1].sentence),
-            ]
-        rows_of_usages = tuple(chain.from_iterable(rows.values()))
-        groups.append(Group(rows_of_usages, get_language(language).label))
+    groups = [
+        Group(_example_rows(path), get_language(language).label)
+        for language, path in inputs.files.items()
+    ]
     return TableContent(
         heads=(headers(["Language", "PIE", "", "Sentence"]),),
         groups=tuple(groups),
@@ -71,10 +63,26 @@ def example(inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _datasets(study: ConfiguredStudy) -> DisplayInputs | None:
+def _example_rows(dataset: str | Path) -> tuple[Row, ...]:
+    """Return two rows for each usage: the first original with a variant, and its first variant."""
+    rows: list[Row] = []
+    shown_usages = set()
+    for original, *variants in by_original(load_sentences(dataset)).values():
+        usage = "figurative" if original.is_figurative else "literal"
+        if variants and usage not in shown_usages:
+            shown_usages.add(usage)
+            label = f"{original.pies[0]} ({usage})"
+            rows.append(text_row((label, "original"), original.sentence))
+            rows.append(text_row((label, "hard variant"), variants[0].sentence))
+    return tuple(rows)
+
+
+def _dataset_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
-    files = {name: paths.DATASET.format(language=name) for name in study.settings.languages}
+    files = {
+        language: paths.DATASET.format(language=language) for language in study.settings.languages
+    }
     return study.display_inputs().with_files(**files)
 
 
@@ -83,25 +91,30 @@ EXAMPLE_TABLE = Table(
     "Figure 1",
     "An original of each usage and a hard variant of it.",
     example,
-    _datasets,
+    _dataset_inputs,
 )
 
 
 def datasets(inputs: DisplayInputs) -> TableContent:
-    """Return Table 1: the languages of idiom datasets, and which of them this project reads."""
-    public = load_upstream(inputs.files["upstream"])
+    """Return Table 1: the languages of idiom datasets that this project reads, and all printed."""
+    public_files = load_upstream(inputs.files["upstream"])
     rows = []
-    for row in read_printed(inputs.files["jam_table1"]):
-        name, printed = row["dataset"], row["languages"]
-        file = _FILES.get(name, "")
-        available = {
-            code_of(one) for one in language_names() if file.format(language=one) in public
+    for printed_row in read_printed(inputs.files["jam_table1"]):
+        dataset, printed_codes = printed_row["dataset"], printed_row["languages"]
+        file_pattern = _FILES.get(dataset, "")
+        available_codes = {
+            code_of(language)
+            for language in language_names()
+            if file_pattern.format(language=language) in public_files
         }
-        ours = " ".join(code for code in printed.split() if code in available)
-        reason = "" if ours else _UNREAD
-        difference = "" if ours == printed else "this project reads no file in the others"
-        stated = state(ours, printed, reason=reason or difference)
-        rows.append(text_row((name,), stated, reason=reason))
+        our_codes = " ".join(code for code in printed_codes.split() if code in available_codes)
+        if not our_codes:
+            stated = state(our_codes, printed_codes, reason=_UNREAD)
+            rows.append(text_row((dataset,), stated, reason=_UNREAD))
+        else:
+            is_complete = our_codes == printed_codes
+            reason = "" if is_complete else "this project reads no file in the others"
+            rows.append(text_row((dataset,), state(our_codes, printed_codes, reason=reason)))
     return TableContent(
         heads=(headers(["Dataset", "Languages here"]),),
         groups=(Group(tuple(rows)),),
@@ -137,9 +150,9 @@ HYPERPARAMETERS = {
 
 
 def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the fine-tuning hyperparameters of this run's encoders.
+    """Return the hyperparameters with which this run fine-tunes encoders.
 
-    `inputs.options` are the fine-tuning settings; empty if no encoder is fine-tuned.
+    `inputs.options` are the settings of fine-tuning; they are empty if no encoder is fine-tuned.
     """
     tuning = JamFineTuning.model_validate(inputs.options) if inputs.options else None
     return described.hyperparameter_numbers(
@@ -152,16 +165,16 @@ def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 
 def hyperparameters(numbers: pd.DataFrame, _: DisplayInputs) -> TableContent:
-    """Lay out Table 4."""
+    """Lay out Table 4, the hyperparameters of encoders."""
     labels = {measure.name: label for label, measure in HYPERPARAMETERS.items()}
     return described.hyperparameters(numbers, labels, "Fine-tuning hyperparameters of encoders.")
 
 
-def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs | None:
+def _fine_tuning_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
-    tunes = study.plan.select(kind="encoder", experiment="")
-    options = study.settings.fine_tuning.model_dump() if tunes else {}
+    encoder_runs = study.plan.select(kind="encoder", experiment="")
+    options = study.settings.fine_tuning.model_dump() if encoder_runs else {}
     return study.display_inputs().model_copy(update={"options": options})
 
 
@@ -170,7 +183,7 @@ HYPERPARAMETERS_TABLE = Table(
     "Table 4",
     "Hyperparameters of encoders, as set in this run.",
     hyperparameters,
-    _fine_tuning,
+    _fine_tuning_inputs,
     hyperparameter_numbers,
     printed=("jam_table4",),
 )
@@ -179,19 +192,25 @@ HYPERPARAMETERS_TABLE = Table(
 def prompt(inputs: DisplayInputs) -> TableContent:
     """Return Figure 4: the messages of each prompt, with placeholders in braces.
 
-    `inputs.files` maps settings and `few_shot_example` to templates; the option `prompts` lists
-    them in order.
+    The option `prompts` lists the prompts in order: settings, and `_EXAMPLE` for the template of a
+    few-shot example. `inputs.files` contains the template of each prompt.
     """
     groups, notes = [], []
-    for setting in inputs.options["prompts"]:
-        is_example = setting == "few_shot_example"
-        title = "Few-shot example" if is_example else title_of(setting)
-        loaded = load_prompt(inputs.files[setting])
-        values = {"idioms": ["{idiom}"]} if is_example else {}
-        turns = loaded.messages(sentence="{sentence}", language="{language}", **values)
-        if about := loaded.about.get("source") or loaded.about.get("purpose"):
-            notes.append(f"{title}: {' '.join(str(about).split())}")
-        groups.append(Group(tuple(text_row((_ROLES[role],), text) for role, text in turns), title))
+    for name in inputs.options["prompts"]:
+        template = load_prompt(inputs.files[name])
+        placeholders: dict[str, Any] = {"sentence": "{sentence}", "language": "{language}"}
+        if name == _EXAMPLE:
+            title = "Few-shot example"
+            placeholders["idioms"] = ["{idiom}"]
+        else:
+            title = title_of(name)
+        messages = template.messages(**placeholders)
+        rows = tuple(text_row((_ROLES[role],), content) for role, content in messages)
+        groups.append(Group(rows, title))
+        description = template.about.get("source") or template.about.get("purpose")
+        if description:
+            on_one_line = " ".join(str(description).split())
+            notes.append(f"{title}: {on_one_line}")
     return TableContent(
         heads=(headers(["Prompt", "Turn", "Text"]),),
         groups=tuple(groups),
@@ -201,20 +220,20 @@ def prompt(inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _prompts(study: ConfiguredStudy) -> DisplayInputs | None:
+def _prompt_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
     settings = list(study.settings.settings)
     for model in study.settings.by_model:
         settings += study.settings.settings_of(model)
-    names: dict[str, str] = {}
+    name_by_template: dict[str, str] = {}
     for setting in settings:
-        for kind, file in paths.prompt_files(study, setting).items():
+        for kind, template in paths.prompt_files(study, setting).items():
             # Settings that share a template are listed once.
-            names.setdefault(file, setting if kind == "prompt" else "few_shot_example")
-    files = {name: file for file, name in names.items()}
-    inputs = study.display_inputs().with_files(**files)
-    return inputs.model_copy(update={"options": {"prompts": list(files)}})
+            name_by_template.setdefault(template, setting if kind == "prompt" else _EXAMPLE)
+    template_by_name = {name: template for template, name in name_by_template.items()}
+    inputs = study.display_inputs().with_files(**template_by_name)
+    return inputs.model_copy(update={"options": {"prompts": list(template_by_name)}})
 
 
 PROMPT_TABLE = Table(
@@ -222,11 +241,11 @@ PROMPT_TABLE = Table(
     "Figure 4",
     "The prompts of this run.",
     prompt,
-    _prompts,
+    _prompt_inputs,
 )
 
 
-def _checkpoints(study: ConfiguredStudy) -> DisplayInputs | None:
+def _checkpoint_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
     names = study.project.names("llm", "encoder", "causal_lm")
@@ -234,7 +253,7 @@ def _checkpoints(study: ConfiguredStudy) -> DisplayInputs | None:
 
 
 def checkpoints(inputs: DisplayInputs) -> TableContent:
-    """Return Table 7."""
+    """Return Table 7, the checkpoints of this project's models."""
     return described.checkpoints(inputs, read_printed(inputs.files["jam_table7"]))
 
 
@@ -243,17 +262,17 @@ CHECKPOINTS_TABLE = Table(
     "Table 7",
     "Checkpoints, their licenses, sizes and pinned revisions.",
     checkpoints,
-    _checkpoints,
+    _checkpoint_inputs,
     printed=("jam_table7",),
 )
 
 
-def _artifacts(study: ConfiguredStudy) -> DisplayInputs | None:
+def _artifact_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     return described.artifact_inputs(study) if has_results(study) else None
 
 
 def artifacts(inputs: DisplayInputs) -> TableContent:
-    """Return Table 8."""
+    """Return Table 8, the data and software that this project uses."""
     return described.artifacts(inputs, read_printed(inputs.files["jam_table8"]))
 
 
@@ -262,7 +281,7 @@ ARTIFACTS_TABLE = Table(
     "Table 8",
     "Data and software, their licenses and pinned versions.",
     artifacts,
-    _artifacts,
+    _artifact_inputs,
     printed=("jam_table8",),
 )
 
@@ -272,26 +291,30 @@ DATASETS = {"ID10M": ID10M, "ID10M-JAM": JAM}
 
 
 def statistics_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our counts of Table 2 and of the text.
+    """Return our counts in Table 2 and in the text.
 
-    For ID10M-JAM, the test sentences are the originals in the dataset. Without variants, released
-    originals are counted instead, because they equal the dataset's originals; counts of other
-    originals remain unknown.
+    For ID10M-JAM, the test sentences are the originals in the dataset. Without variants, the public
+    originals are counted instead, because the public dataset contains all of them. Other originals
+    are not counted.
     """
     numbers = OurNumbers(inputs.study)
-    for item, path in zip(load_records(inputs.metrics, JamStatistics), inputs.metrics, strict=True):
+    records = zip(load_records(inputs.metrics, JamStatistics), inputs.metrics, strict=True)
+    for statistics_of_language, path in records:
         for dataset, measures in DATASETS.items():
-            keys = {"scope": dataset, "language": item.language}
+            keys = {"scope": dataset, "language": statistics_of_language.language}
             for measure in measures:
-                obstacles = _obstacles(item, dataset)
-                if measure.name == "test_variants" and item.data_note == BY_COUNTS:
+                obstacles = _obstacles(statistics_of_language, dataset)
+                is_by_counts = statistics_of_language.data_note == BY_COUNTS
+                if measure.name == "test_variants" and is_by_counts:
                     obstacles.append(SELF_VERIFIED)
-                numbers.add(keys, [measure], item, files=[path], obstacles=obstacles)
+                numbers.add(
+                    keys, [measure], statistics_of_language, files=[path], obstacles=obstacles
+                )
     return numbers.frame()
 
 
 def statistics(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out Table 2, with the number of distinct PIEs."""
+    """Lay out Table 2: the numbers of sentences, variants and distinct PIEs of both datasets."""
     columns = [
         Column("train_sentences", "# Sentences"),
         Column("test_sentences", "# Sentences"),
@@ -299,14 +322,14 @@ def statistics(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("unique_pies", "# PIEs"),
     ]
     records = load_records(inputs.metrics, JamStatistics)
-    by_row = rows_of(numbers, ("scope", "language"))
+    numbers_by_row = rows_of(numbers, ("scope", "language"))
     groups = []
     for dataset in DATASETS:
         rows = []
-        for item in records:
-            of_row = by_row[dataset, item.language]
-            cells = tuple(_count_cell(of_row.get(column.measure)) for column in columns)
-            rows.append(Row((code_of(item.language),), cells))
+        for record in records:
+            counts = numbers_by_row[dataset, record.language]
+            cells = tuple(_count_cell(counts.get(column.measure)) for column in columns)
+            rows.append(Row((code_of(record.language),), cells))
         groups.append(Group(tuple(rows), dataset))
     return TableContent(
         heads=(
@@ -322,7 +345,7 @@ def statistics(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _count_cell(number: Number | None) -> Cell:
-    """Return a cell with a count that has thousands separators."""
+    """Return a cell that shows a count with thousands separators; a dash if it is unknown."""
     text = "" if number is None or number.ours is None else f"{number.ours:,.0f}"
     return Cell(number, text=text)
 
@@ -332,18 +355,18 @@ STATISTICS_TABLE = Table(
     "Table 2",
     "Sentences and variants of ID10M and ID10M-JAM.",
     statistics,
-    statistics_of,
+    statistics_inputs,
     statistics_numbers,
     printed=("jam_table2", "text_numbers"),
 )
 
 
-def _obstacles(item: JamStatistics, dataset: str) -> list[str]:
-    """Return why the numbers of a dataset are not comparable with the printed ones."""
-    if item.conditions.deviations:
-        return list(item.conditions.deviations)
-    if not item.originals_are_released:
+def _obstacles(counts: JamStatistics, dataset: str) -> list[str]:
+    """Return why the counts of a dataset are not comparable with the printed counts."""
+    if counts.conditions.deviations:
+        return list(counts.conditions.deviations)
+    if not counts.originals_are_released:
         return ["sample data or other than the public originals"]
-    if dataset == "ID10M-JAM" and item.dataset_is_released is False:
-        return [item.data_note or f"{item.variants_source} variants, not the public ones"]
+    if dataset == "ID10M-JAM" and counts.dataset_is_released is False:
+        return [counts.data_note or f"{counts.variants_source} variants, not the public ones"]
     return []

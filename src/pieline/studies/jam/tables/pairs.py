@@ -40,24 +40,24 @@ from pieline.studies.jam.tables.common import (
     Runs,
     by_run,
     code_of,
+    count_unreadable,
     has_results,
+    inputs_with_baselines,
+    label_with_unreadable_answers,
     languages_of,
-    marked,
     missing_runs,
     notes_on,
     obstacles_of,
+    run_inputs,
     run_numbers,
-    runs_of,
     runs_with_files,
     title_of,
-    unreadable,
-    with_baselines,
 )
 
 
 def runs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of every run and seed, also by usage, and the F1 of tags."""
-    # Counts of one seed are integers.
+    """Return the numbers of every run and seed: accuracy, drift (also by usage) and F1 of tags."""
+    # Unlike means over seeds, the counts of one seed are integers.
     success, flipped = replace(SUCCESS, decimals=0), replace(FLIPPED, decimals=0)
     measures = (ACCURACY, success, flipped, DRIFT, *LITERAL, *IDIOMATIC, *TAGS, UNREADABLE)
     return run_numbers(inputs, measures)
@@ -65,12 +65,12 @@ def runs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 def runs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of accuracy, S, F, ND and unreadable answers for every run and seed."""
-    labels, metrics = inputs.labels(), load_records(inputs.metrics, JamMetrics)
-    unreadable_of_all = {}
+    model_labels, metrics = inputs.labels(), load_records(inputs.metrics, JamMetrics)
+    unreadable_as_text: dict[tuple[str, ...], str] = {}
     for item in metrics:
-        number, total = unreadable([item])
-        key = (item.model, item.setting, item.language, str(item.seed))
-        unreadable_of_all[key] = f"{number} of {total}"
+        unreadable, answers = count_unreadable([item])
+        key_of_seed = (item.model, item.setting, item.language, str(item.seed))
+        unreadable_as_text[key_of_seed] = f"{unreadable} of {answers}"
     columns = [
         Column("accuracy", "Accuracy (%)", interval=1),
         Column("success", "S_M", "$S_M$"),
@@ -78,12 +78,13 @@ def runs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("negative_drift", "ND_M (%)", r"$\mathit{ND}_M$ (\%)", interval=1),
     ]
     rows = []
-    by_seed = rows_of(numbers, ("model", "setting", "language", "seed"))
-    for (model, setting, language, seed), of_run in in_order(by_seed, inputs).items():
-        names = (labels[model], title_of(setting), code_of(language), seed)
-        row = number_row(names, columns, of_run)
-        text = unreadable_of_all.get((model, setting, language, seed), "")
-        rows.append(Row(names, (*row.cells, Cell(of_run["unreadable"], text=text)), row.reason))
+    numbers_by_seed = rows_of(numbers, ("model", "setting", "language", "seed"))
+    for key, numbers_of_seed in in_order(numbers_by_seed, inputs).items():
+        model, setting, language, seed = key
+        labels = (model_labels[model], title_of(setting), code_of(language), seed)
+        row = number_row(labels, columns, numbers_of_seed)
+        unreadable_cell = Cell(numbers_of_seed["unreadable"], text=unreadable_as_text.get(key, ""))
+        rows.append(Row(labels, (*row.cells, unreadable_cell), row.reason))
     return TableContent(
         heads=((*headers(["Model", "Setting", "Language", "Seed"], columns), Head("unreadable")),),
         groups=(Group(tuple(rows)),),
@@ -98,38 +99,41 @@ RUNS_TABLE = Table(
     NOT_IN_PAPER,
     "Every run with its seeds and intervals.",
     runs,
-    with_baselines,
+    inputs_with_baselines,
     runs_numbers,
 )
 
 
-def _name(key: RunKey) -> str:
+def _name_of_run(key: RunKey) -> str:
+    """Return the model and setting of a run, as in the key `against` of a comparison."""
     return f"{key.model}/{key.setting}"
 
 
 def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the differences in negative drift of every pair of runs, by language.
+    """Return the difference in negative drift of every pair of runs in a language.
 
-    Differences are in percentage points, first minus second run, over all seeds; the key `against`
-    names the second run.
+    The difference is the drift of the first run minus the drift of the second run, in percentage
+    points over all seeds. The key `against` of the frame names the second run.
     """
     numbers = OurNumbers(inputs.study)
     metrics: dict[RunKey, list[JamMetrics]] = {}
     files: dict[RunKey, list[str]] = {}
-    for key, seeds in runs_with_files(inputs).items():
-        if seeds[0][0].overall.variants:
-            metrics[key] = [item for item, _ in seeds]
-            files[key] = [path for _, path in seeds]
+    for key, records in runs_with_files(inputs).items():
+        metrics_of_run = [item for item, _ in records]
+        has_variants = metrics_of_run[0].overall.variants > 0
+        if has_variants:
+            metrics[key] = metrics_of_run
+            files[key] = [path for _, path in records]
     for language in languages_of(metrics):
         judged = {
-            key: [item.judged for item in seeds]
-            for key, seeds in metrics.items()
+            key: [item.judged for item in metrics_of_run]
+            for key, metrics_of_run in metrics.items()
             if key.language == language
         }
         tests = compare_drifts(judged, permutations=inputs.options["permutations"], seed=0)
         for (first, second), test in tests.items():
             numbers.add(
-                {**first._asdict(), "against": _name(second)},
+                {**first._asdict(), "against": _name_of_run(second)},
                 [DIFFERENCE],
                 test,
                 files=files[first] + files[second],
@@ -146,53 +150,54 @@ def pairs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table that compares the negative drift of every pair of runs, by language."""
     metrics = load_records(inputs.metrics, JamMetrics)
     runs = by_run(metrics)
-    by_name = {(key.language, _name(key)): key for key in runs}
+    key_by_name = {(key.language, _name_of_run(key)): key for key in runs}
     permutations = inputs.options["permutations"]
     rows = []
-    for number in numbers_of(numbers):
-        first = RunKey(number.setting, number.model, number.language)
-        second = by_name.get((number.language, number.against))
+    for difference in numbers_of(numbers):
+        first = RunKey(difference.setting, difference.model, difference.language)
+        second = key_by_name.get((difference.language, difference.against))
         labels = (
-            get_language(number.language).label,
-            _label(first, runs, inputs),
-            _label(second, runs, inputs) if second else "",
+            get_language(difference.language).label,
+            _label_of_run(first, runs, inputs),
+            _label_of_run(second, runs, inputs) if second else "",
         )
-        cells = (Cell(number), _probability_cell(number.p_value), _probability_cell(number.p_holm))
-        rows.append(Row(labels, cells, number.missing))
-    about = (
+        p_value = _probability_cell(difference.p_value)
+        p_holm = _probability_cell(difference.p_holm)
+        rows.append(Row(labels, (Cell(difference), p_value, p_holm), difference.missing))
+    caption = (
         "Negative drift of every pair of runs on the same originals ({drift} of the first minus"
         " that of the second, in points, over all seeds), with the {p}-value of a two-sided paired"
         f" randomization test that swaps two runs on whole originals (at most {permutations:,}"
         " patterns), also corrected within a language (Holm). A run without any success has no"
         " drift."
     )
-    p_values = (Head("p", latex="$p$"), Head("p corrected", latex="$p$ corrected"))
+    p_value_heads = (Head("p", latex="$p$"), Head("p corrected", latex="$p$ corrected"))
     return TableContent(
-        heads=((*headers(["Language", "First", "Second", "difference"]), *p_values),),
+        heads=((*headers(["Language", "First", "Second", "difference"]), *p_value_heads),),
         groups=(Group(tuple(rows)),),
-        caption=about.format(drift="ND_M", p="p"),
-        caption_latex=about.format(drift=r"$\mathit{ND}_M$", p="$p$"),
+        caption=caption.format(drift="ND_M", p="p"),
+        caption_latex=caption.format(drift=r"$\mathit{ND}_M$", p="$p$"),
         notes=(*notes_on(metrics, inputs), PROMPTS),
         long=True,
         label_widths=(0.08, 0.28, 0.28),
     )
 
 
-def _label(key: RunKey, runs: Runs, inputs: DisplayInputs) -> str:
-    """Return the model and setting of a run, with its number of unreadable answers if any."""
-    name = f"{inputs.labels()[key.model]}, {title_of(key.setting)}"
-    return marked(name, {"": runs.get(key, [])})
+def _label_of_run(key: RunKey, runs: Runs, inputs: DisplayInputs) -> str:
+    """Return the model and setting of a run, and the number of its unreadable answers if any."""
+    label = f"{inputs.labels()[key.model]}, {title_of(key.setting)}"
+    return label_with_unreadable_answers(label, runs.get(key, []))
 
 
-def _probability_cell(chance: float | None) -> Cell:
-    return Cell() if chance is None else Cell(text=probability(chance))
+def _probability_cell(p_value: float | None) -> Cell:
+    return Cell() if p_value is None else Cell(text=probability(p_value))
 
 
-def _pairs(study: ConfiguredStudy) -> DisplayInputs | None:
+def _pair_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     if not has_results(study):
         return None
     options = {"permutations": study.settings.permutations}
-    return runs_of(study, "predictions").model_copy(update={"options": options})
+    return run_inputs(study, "predictions").model_copy(update={"options": options})
 
 
 PAIRS_TABLE = Table(
@@ -200,6 +205,6 @@ PAIRS_TABLE = Table(
     NOT_IN_PAPER,
     "Which of two runs drifts more, by a paired randomization test over originals.",
     pairs,
-    _pairs,
+    _pair_inputs,
     pairs_numbers,
 )

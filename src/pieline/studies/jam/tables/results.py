@@ -1,6 +1,6 @@
-"""Build the result tables: negative drift (Table 3), by usage (Table 5), confusion (Table 6).
+"""Build the result tables: negative drift (Tables 3 and 5) and confusion (Table 6).
 
-Without hard variants, a table of the originals replaces these tables.
+Without hard variants, a table of accuracy on originals replaces these tables.
 """
 
 from collections import defaultdict
@@ -32,24 +32,24 @@ from pieline.studies.jam.tables.common import (
     GROUPS,
     PROMPTS,
     RunKey,
+    Runs,
     by_run,
-    code_of,
     has_results,
+    inputs_with_baselines,
     key_of,
+    label_with_unreadable_by_language,
     languages_of,
-    marked,
     notes_on,
     printed_runs,
+    run_inputs,
     run_numbers,
-    runs_of,
     title_of,
-    with_baselines,
 )
 
 _MAX_COLUMNS = 10
 """Maximum number of numeric columns on a page."""
 NOT_CONFIGURED = "not with this setting and language in this configuration"
-"""Reason for a missing number of a model that has runs with other settings or languages."""
+"""Why a number is missing if the model has runs, but with other settings or languages."""
 JUDGED = (
     "A mean is within sampling range, but not equal, if it lies in the 95% t interval (Welch) for"
     " the difference between our mean and the paper's (with one seed of ours: in the prediction"
@@ -71,9 +71,10 @@ class Layout:
 
     Attributes:
         columns: Columns for each language.
-        caption: Caption with a placeholder for each symbol, and `{of}` for the totals.
-        symbols: LaTeX symbols by plain text.
-        of: Function that returns the totals of a language, as text for the caption.
+        caption: Caption with the placeholder `{}` for each symbol, and `{of}` for the totals.
+        symbols: LaTeX source of each symbol, by its plain text.
+        total_text: Function that returns the number of originals or variants in a language, as text
+            for the caption.
         printed: Name in published/ of the printed table; empty if the paper has none.
         remarks: Further notes of this table.
     """
@@ -81,23 +82,23 @@ class Layout:
     columns: Sequence[Column]
     caption: str
     symbols: Mapping[str, str]
-    of: Callable[[JamMetrics], str]
+    total_text: Callable[[JamMetrics], str]
     printed: str = ""
     remarks: Sequence[str] = ()
 
 
 def _numbers(inputs: DisplayInputs, measures: Iterable[Measure[JamMetrics]]) -> pd.DataFrame:
-    """Return our means over seeds."""
+    """Return the means over seeds of measures, and of the number of unreadable answers."""
     return over_seeds(run_numbers(inputs, (*measures, UNREADABLE)))
 
 
 def drift_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of Table 3."""
+    """Return our numbers in Table 3."""
     return _numbers(inputs, (SUCCESS, DRIFT))
 
 
 def drift_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out Table 3: successes and negative drift."""
+    """Lay out Table 3: successes and negative drift of every model."""
     layout = Layout(
         [
             Column("success", "S_M", "$S_M$"),
@@ -106,7 +107,7 @@ def drift_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         "Results on ID10M-JAM. {}: hard variants whose original the model judged correctly{of};"
         " {}: negative drift, the share of them that it misjudged. A dash: unknown.",
         symbols={"S_M": "$S_M$", "ND_M": r"$\mathit{ND}_M$"},
-        of=lambda item: f"{item.overall.variants}",
+        total_text=lambda item: f"{item.overall.variants}",
         printed="jam_table3",
         remarks=(GEMINI,),
     )
@@ -118,7 +119,7 @@ DRIFT_TABLE = Table(
     "Table 3",
     "Successes and negative drift of every model.",
     drift_table,
-    with_baselines,
+    inputs_with_baselines,
     drift_numbers,
     printed=("jam_table3",),
     otherwise=NOT_CONFIGURED,
@@ -126,7 +127,7 @@ DRIFT_TABLE = Table(
 
 
 def usage_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of Table 5."""
+    """Return our numbers in Table 5."""
     literal_success, _, literal_drift = LITERAL
     idiomatic_success, _, idiomatic_drift = IDIOMATIC
     return _numbers(
@@ -147,7 +148,7 @@ def usage_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         "Success count{of} and negative drift on ID10M-JAM, by literal ({}) and idiomatic"
         " ({}) usage. A dash: unknown, because no original of this usage was judged correctly.",
         symbols={"L": "$L$", "I": "$I$"},
-        of=lambda item: (
+        total_text=lambda item: (
             f"{item.overall.variants} variants, {item.literal.variants} of them literal"
         ),
         printed="jam_table5",
@@ -160,7 +161,7 @@ USAGE_TABLE = Table(
     "Table 5",
     "Successes and negative drift by usage.",
     usage_table,
-    with_baselines,
+    inputs_with_baselines,
     usage_numbers,
     printed=("jam_table5",),
     otherwise=NOT_CONFIGURED,
@@ -168,12 +169,12 @@ USAGE_TABLE = Table(
 
 
 def confusion_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of Table 6."""
+    """Return our numbers in Table 6."""
     return _numbers(inputs, CONFUSION)
 
 
 def confusion_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out Table 6: all-confused, none-confused and mixed originals."""
+    """Lay out Table 6: the numbers of all-confused, none-confused and mixed originals."""
     layout = Layout(
         [Column("all_confused", "AC"), Column("none_confused", "NC"), Column("mixed", "MX")],
         "Originals of ID10M-JAM{of} by how many of their variants were misjudged: all"
@@ -181,7 +182,7 @@ def confusion_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableConten
         " whether or not the original itself was judged correctly; for encoders, they count the {}"
         " variants (AC: flipped, NC: kept).",
         symbols={"S_M": "$S_M$"},
-        of=lambda item: f"{item.overall.originals}",
+        total_text=lambda item: f"{item.overall.originals}",
         printed="jam_table6",
     )
     return _table(numbers, inputs, layout)
@@ -192,7 +193,7 @@ CONFUSION_TABLE = Table(
     "Table 6",
     "Originals of which all, none or some variants confuse a model.",
     confusion_table,
-    with_baselines,
+    inputs_with_baselines,
     confusion_numbers,
     printed=("jam_table6",),
     otherwise=NOT_CONFIGURED,
@@ -200,7 +201,7 @@ CONFUSION_TABLE = Table(
 
 
 def originals_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of correctly judged originals, for data without hard variants."""
+    """Return the shares and numbers of correctly judged originals, by usage."""
     return _numbers(inputs, ORIGINALS)
 
 
@@ -214,7 +215,7 @@ def originals_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableConten
         ],
         "Originals judged correctly, in percent, by usage{of}, without hard variants.",
         symbols={},
-        of=lambda item: (
+        total_text=lambda item: (
             f"{item.overall.originals} originals, {item.literal.originals} of them literal"
         ),
     )
@@ -224,8 +225,8 @@ def originals_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableConten
 def _without_variants(study: ConfiguredStudy) -> DisplayInputs | None:
     if has_results(study) or not study.settings.models:
         return None
-    given = runs_of(study, "predictions")
-    return given.model_copy(update={"models": tuple(given.own_models())})
+    inputs = run_inputs(study, "predictions")
+    return inputs.model_copy(update={"models": tuple(inputs.own_models())})
 
 
 ORIGINALS_TABLE = Table(
@@ -239,67 +240,41 @@ ORIGINALS_TABLE = Table(
 
 
 def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> TableContent:
-    """Lay out a result table: the paper's rows in its order, then our additional rows.
+    """Lay out a result table.
 
-    If only this run's models have rows, these are in the order of the configuration.
-
-    Columns are repeated for each language of a configured run. As many languages as fit (at least
-    two) are placed side by side, with the rest below.
+    The rows are those of the paper in its order, followed by additional rows of ours. If the table
+    shows only this run's models, its rows have the order of the configuration. Columns are repeated
+    for each language; languages that do not fit side by side are placed below (see `_Block`).
     """
     metrics = load_records(inputs.metrics, JamMetrics)
-    runs, width = by_run(metrics), len(layout.columns)
-    shown = languages_of([*runs, *(key_of(run.keys) for run in inputs.runs)])
-    by_row = _by_row(numbers, inputs, layout.printed, shown)
-    side_by_side = max(2, _MAX_COLUMNS // width // 2 * 2)
-    first_heads: tuple[tuple[Head, ...], ...] = ()
-    groups: list[Group] = []
-    for start in range(0, max(1, len(shown)), side_by_side):
-        languages = shown[start : start + side_by_side]
-        # Languages below the first ones fill up their columns.
-        missing = (side_by_side - len(languages)) * width if start else 0
-        heads = _heads(languages, layout.columns, missing)
-        sections: dict[str, list[Row]] = defaultdict(list)
-        for row in by_row:
-            if row.numbers.keys() & set(languages):
-                seeds = {name: runs.get(row.key_in(name), []) for name in shown}
-                cells = _row(row, seeds, languages, layout.columns)
-                padded = (*cells.cells, *[Cell(text=" ")] * missing)
-                sections[row.section].append(replace(cells, cells=padded))
-        titles = [
-            title for title in dict.fromkeys([*GROUPS, *sections]) if sections[title] or not shown
-        ]
-        for number, title in enumerate(titles):
-            repeats_heads = start > 0 and number == 0
-            rows = tuple(sections[title])
-            groups.append(Group(rows, title_of(title), heads if repeats_heads else ()))
-        first_heads = first_heads or heads
-    totals = {item.language: layout.of(item) for item in metrics}
-    counts = ", ".join(f"{total} in {get_language(name).label}" for name, total in totals.items())
-    counts = f" (of {counts})" if counts else ""
+    runs = by_run(metrics)
+    languages = languages_of([*runs, *(key_of(run.keys) for run in inputs.runs)])
+    result_rows = _result_rows(numbers, inputs, layout.printed, languages)
+    first_block, *other_blocks = _blocks(languages, layout.columns)
+    groups = _groups(first_block, result_rows, runs)
+    for block in other_blocks:
+        groups_of_block = _groups(block, result_rows, runs)
+        if groups_of_block:
+            groups_of_block[0] = replace(groups_of_block[0], heads=block.heads)
+        groups += groups_of_block
+    total_by_language = {item.language: layout.total_text(item) for item in metrics}
+    totals = ", ".join(
+        f"{total} in {get_language(language).label}"
+        for language, total in total_by_language.items()
+    )
+    of_totals = f" (of {totals})" if totals else ""
     return TableContent(
-        heads=first_heads,
+        heads=first_block.heads,
         groups=tuple(groups),
-        caption=layout.caption.format(*layout.symbols, of=counts),
-        caption_latex=layout.caption.format(*layout.symbols.values(), of=counts),
+        caption=layout.caption.format(*layout.symbols, of=of_totals),
+        caption_latex=layout.caption.format(*layout.symbols.values(), of=of_totals),
         notes=_notes(numbers, metrics, inputs, layout),
     )
 
 
-def _notes(
-    numbers: pd.DataFrame, metrics: Sequence[JamMetrics], inputs: DisplayInputs, layout: Layout
-) -> tuple[str, ...]:
-    notes = [f"±: standard deviation over seeds (ddof 1). {PROMPTS}"]
-    if layout.printed in inputs.files and any(item.dataset_is_released for item in metrics):
-        notes.append(JUDGED)
-        notes += _single_seed_ranges(numbers, layout.columns)
-    notes += layout.remarks
-    notes += notes_on(metrics, inputs)
-    return tuple(notes)
-
-
 @dataclass(frozen=True)
 class _ResultRow:
-    """A setting and a model, with their numbers by language and measure."""
+    """A row of a result table: a setting and a model, with numbers by language and measure."""
 
     setting: str
     model: ModelDescription
@@ -310,102 +285,175 @@ class _ResultRow:
         """Table section of the row."""
         return group_of(self.setting, self.model)
 
-    def key_in(self, language: str) -> RunKey:
-        """Return the key of the row's runs in a language."""
-        return RunKey(self.setting, self.model.name, language)
+
+@dataclass(frozen=True)
+class _Block:
+    """Languages side by side in a table, and the columns that are repeated for each language.
+
+    `padding` is the number of empty columns that make a block as wide as the block above it.
+    """
+
+    languages: Sequence[str]
+    columns: Sequence[Column]
+    padding: int = 0
+
+    @property
+    def heads(self) -> tuple[tuple[Head, ...], ...]:
+        """Two header rows: the languages, and the columns of each language."""
+        labels = [get_language(language).label for language in self.languages]
+        upper = headers(["", ""]) + tuple(Head(label, len(self.columns)) for label in labels)
+        lower = headers(["Setting", "Model"], list(self.columns) * len(self.languages))
+        if self.padding:
+            blank = (Head("", self.padding),)
+            return upper + blank, lower + blank
+        return upper, lower
 
 
-def _by_row(
-    numbers: pd.DataFrame, inputs: DisplayInputs, printed: str, shown: Sequence[str]
+def _blocks(languages: Sequence[str], columns: Sequence[Column]) -> list[_Block]:
+    """Divide languages into blocks of as many as fit side by side (an even number).
+
+    Without languages, the only block is empty.
+    """
+    languages_per_block = 2 * max(1, _MAX_COLUMNS // (2 * len(columns)))
+    blocks = [_Block(languages[:languages_per_block], columns)]
+    for start in range(languages_per_block, len(languages), languages_per_block):
+        in_block = languages[start : start + languages_per_block]
+        missing_languages = languages_per_block - len(in_block)
+        blocks.append(_Block(in_block, columns, padding=missing_languages * len(columns)))
+    return blocks
+
+
+def _groups(block: _Block, result_rows: Iterable[_ResultRow], runs: Runs) -> list[Group]:
+    """Return the sections of a table that have rows in the languages of a block.
+
+    A block without languages has all sections of the paper, without rows.
+    """
+    rows_by_section: dict[str, list[Row]] = {section: [] for section in GROUPS}
+    for result_row in result_rows:
+        if any(language in result_row.numbers for language in block.languages):
+            row = _lay_out_row(result_row, block, runs)
+            rows_by_section.setdefault(result_row.section, []).append(row)
+    return [
+        Group(tuple(rows), title_of(section))
+        for section, rows in rows_by_section.items()
+        if rows or not block.languages
+    ]
+
+
+def _notes(
+    numbers: pd.DataFrame, metrics: Sequence[JamMetrics], inputs: DisplayInputs, layout: Layout
+) -> tuple[str, ...]:
+    """Return the notes below a result table."""
+    notes = [f"±: standard deviation over seeds (ddof 1). {PROMPTS}"]
+    if layout.printed in inputs.files and any(item.dataset_is_released for item in metrics):
+        notes.append(JUDGED)
+        notes += _single_seed_ranges(numbers, layout.columns)
+    notes += layout.remarks
+    notes += notes_on(metrics, inputs)
+    return tuple(notes)
+
+
+def _result_rows(
+    numbers: pd.DataFrame, inputs: DisplayInputs, printed: str, languages: Sequence[str]
 ) -> list[_ResultRow]:
-    """Return the rows of a table: the paper's in its order, then ours.
+    """Return the rows of a table: the paper's rows in its order, then our additional rows.
 
     Args:
         numbers: Frame of numbers.
         inputs: Inputs of the table.
         printed: Name in published/ of the printed table.
-        shown: Languages of the table.
+        languages: Languages of the table.
     """
-    by_key = {RunKey(*key): of_run for key, of_run in rows_of(numbers, RunKey._fields).items()}
-    planned = {key_of(run.keys) for run in inputs.runs}
-    own = {
-        (key.setting, key.model)
-        for key, of_run in by_key.items()
-        if key in planned or any(number.files for number in of_run.values())
-    }
-    of_paper = list(printed_runs(inputs, printed)) if inputs.rows == "paper" else []
+    numbers_by_run = {RunKey(*key): row for key, row in rows_of(numbers, RunKey._fields).items()}
     models = {model.name: model for model in inputs.row_models()}
-    paper_places = {key: place for place, key in enumerate(of_paper)}
-    model_places = {name: place for place, name in enumerate(models)}
-    known = [key for key in by_key if key.model in models and key.language in shown]
-    known.sort(key=lambda key: (paper_places.get(key, len(of_paper)), model_places[key.model]))
+    keys = [key for key in numbers_by_run if key.model in models and key.language in languages]
+    printed_order: list[RunKey] = []
+    if inputs.rows == "paper":
+        printed_order = list(printed_runs(inputs, printed))
+    else:
+        own_rows = _own_rows(numbers_by_run, inputs)
+        keys = [key for key in keys if (key.setting, key.model) in own_rows]
+    model_order = list(models)
+
+    def position(key: RunKey) -> tuple[int, int]:
+        """Return the position in the printed table (its end for other runs) and of the model."""
+        is_printed = key in printed_order
+        in_print = printed_order.index(key) if is_printed else len(printed_order)
+        return in_print, model_order.index(key.model)
+
     rows: dict[tuple[str, str], _ResultRow] = {}
-    for key in known:
-        setting, model, language = key
-        if inputs.rows == "paper" or (setting, model) in own:
-            row = rows.setdefault((setting, model), _ResultRow(setting, models[model]))
-            row.numbers[language] = by_key[key]
+    for key in sorted(keys, key=position):
+        row = rows.setdefault((key.setting, key.model), _ResultRow(key.setting, models[key.model]))
+        row.numbers[key.language] = numbers_by_run[key]
     return list(rows.values())
 
 
-def _row(
-    row: _ResultRow,
-    seeds: Mapping[str, Sequence[JamMetrics]],
-    languages: Sequence[str],
-    columns: Sequence[Column],
-) -> Row:
-    """Lay out a row for some languages; `seeds` are its runs by language, including others.
+def _own_rows(
+    numbers_by_run: Mapping[RunKey, Mapping[str, Number]], inputs: DisplayInputs
+) -> set[tuple[str, str]]:
+    """Return the setting and model of each run that is configured or has metric files."""
+    configured = {key_of(run.keys) for run in inputs.runs}
+    own_rows = set()
+    for key, numbers_of_run in numbers_by_run.items():
+        has_files = any(number.files for number in numbers_of_run.values())
+        if has_files or key in configured:
+            own_rows.add((key.setting, key.model))
+    return own_rows
 
-    If nothing was run for the row, it states the reason of the first language.
+
+def _lay_out_row(row: _ResultRow, block: _Block, runs: Runs) -> Row:
+    """Lay out the part of a row that is in a block.
+
+    If no language of the row was run, the row states the reason for its first language.
     """
-    made = {code_of(name): of_run for name, of_run in seeds.items() if name in row.numbers}
+    seeds_by_language = {
+        language: runs.get(RunKey(row.setting, row.model.name, language), [])
+        for language in sorted(row.numbers)
+    }
     reason = ""
-    if not any(made.values()):
-        missing = (n.missing for name in seeds for n in row.numbers.get(name, {}).values())
-        reason = next(missing, NOT_CONFIGURED)
+    if not any(seeds_by_language.values()):
+        first_language = min(row.numbers)
+        first_number = next(iter(row.numbers[first_language].values()))
+        reason = first_number.missing
     cells = []
-    for language in languages:
-        cells += [column.cell(row.numbers.get(language, {})) for column in columns]
-    return Row((marked(row.model.label, made),), tuple(cells), reason)
-
-
-def _heads(
-    languages: Sequence[str], columns: Sequence[Column], missing: int
-) -> tuple[tuple[Head, ...], ...]:
-    """Return the headers of some languages, and an empty one over the `missing` columns."""
-    names = tuple(Head(get_language(name).label, len(columns)) for name in languages)
-    upper = headers(["", ""]) + names
-    lower = headers(["Setting", "Model"], list(columns) * len(languages))
-    if missing:
-        filler = (Head("", missing),)
-        return upper + filler, lower + filler
-    return upper, lower
+    for language in block.languages:
+        numbers_of_language = row.numbers.get(language, {})
+        cells += [column.cell(numbers_of_language) for column in block.columns]
+    cells += [Cell(text=" ")] * block.padding
+    label = label_with_unreadable_by_language(row.model.label, seeds_by_language)
+    return Row((label,), tuple(cells), reason)
 
 
 def _single_seed_ranges(numbers: pd.DataFrame, columns: Sequence[Column]) -> list[str]:
-    """Return a note with the maximum half-widths of sampling ranges for printed single seeds.
+    """Return a note on how wide sampling ranges are if the paper prints a single seed.
 
-    The list is empty if there are no comparable numbers from a single seed.
+    The note states the largest half-width by language and column. There is no note if no number
+    from a single printed seed is compared.
     """
-    names = {column.measure: column.header.partition(" ")[0] for column in columns}
     half_widths: dict[str, dict[str, float]] = defaultdict(dict)
-    for of_run in rows_of(numbers, RunKey._fields).values():
-        for measure, name in names.items():
-            number = of_run.get(measure)
-            if number and number.verdict in COMPARED and f"{measure}{DEVIATION}" not in of_run:
-                of_language = half_widths[get_language(number.language).label]
-                if number.range_low is not None and number.range_high is not None:
-                    half = (number.range_high - number.range_low) / 2
-                    of_language[name] = max(of_language.get(name, 0.0), half)
+    for numbers_of_run in rows_of(numbers, RunKey._fields).values():
+        for column in columns:
+            number = numbers_of_run.get(column.measure)
+            has_deviation = f"{column.measure}{DEVIATION}" in numbers_of_run
+            if number is None or number.verdict not in COMPARED or has_deviation:
+                continue
+            half_widths_of_language = half_widths[get_language(number.language).label]
+            if number.range_low is not None and number.range_high is not None:
+                half_width = (number.range_high - number.range_low) / 2
+                symbol = column.header.partition(" ")[0]
+                largest = max(half_widths_of_language.get(symbol, 0.0), half_width)
+                half_widths_of_language[symbol] = largest
     if not half_widths:
         return []
-    parts = []
-    for language, of_language in sorted(half_widths.items()):
-        ranges = ", ".join(f"{name} ±{half:.1f}" for name, half in of_language.items())
-        parts.append(f"{language} {ranges}")
-    return [f"For a printed single seed, that range is wide: {'; '.join(parts)}."]
+    ranges = []
+    for language, half_widths_of_language in sorted(half_widths.items()):
+        by_column = ", ".join(
+            f"{symbol} ±{half:.1f}" for symbol, half in half_widths_of_language.items()
+        )
+        ranges.append(f"{language} {by_column}")
+    return [f"For a printed single seed, that range is wide: {'; '.join(ranges)}."]
 
 
 def group_of(setting: str, model: ModelDescription) -> str:
-    """Return the table section of a run."""
+    """Return the name of the table section (see `GROUPS`) that contains a run."""
     return "reasoning" if model.reasoning and setting == "zero_shot" else setting

@@ -23,32 +23,32 @@ from pieline.studies.jam.settings import FINE_TUNED, JamSettings
 from pieline.studies.jam.tables.common import (
     RunKey,
     Runs,
-    confused_runs,
+    count_confused_runs,
     counted_runs,
     languages_of,
     mean_over_seeds,
-    not_counted,
+    models_not_counted,
     notes_on,
     obstacles_of,
-    panel,
-    prompted,
+    panel_inputs,
+    prompted_runs,
+    runs_in_panel,
     title_of,
-    with_panel,
 )
 
 T = TypeVar("T")
 _PANELS = {"zero_shot": "", "few_shot_sc_cotbest": " few shot"}
-"""Settings for which the paper states medians, with the ending of their labels."""
+"""Settings for which the paper states medians, with the ending of the medians' labels."""
 
 
 class _Median(NamedTuple):
     """A median over language models.
 
     Attributes:
-        name: Name of the quantity.
-        measure: Measure of the median itself.
-        of_run: Measure of a run, of which the median is taken.
-        column: Measure that Table 3 prints for a run.
+        name: Name of the quantity whose median is taken.
+        measure: Measure of the median.
+        of_run: Measure of the quantity for a single run.
+        column: Measure in Table 3 from which the quantity of a printed run can be derived.
     """
 
     name: str
@@ -63,7 +63,7 @@ _MEDIANS = (
 )
 _CONFUSING = Measure[int]("confusing_variants", lambda ours: ours, decimals=0)
 _DRAWN = "both are medians of runs that deviate as printed"
-"""Assumption on which the sampling range of a median is based."""
+"""Assumption behind the sampling range of a median."""
 _JUDGED = (
     "Within sampling range does not mean equal: two medians differ by no more than 95% of pairs of"
     " draws do, if each printed run is drawn with its deviation (for a single seed: the pooled"
@@ -73,8 +73,13 @@ WITHOUT_REASONING = "without reasoning models, which run only zero-shot, unlike 
 _UNKNOWN = "unknown of every run"
 
 
-class Drawn(NamedTuple):
-    """A printed mean with its deviation, and the rows to pool if it has no deviation."""
+class PrintedMean(NamedTuple):
+    """A printed mean over seeds.
+
+    Attributes:
+        spread: The mean and its deviation, if one is printed.
+        pool: Printed means whose pooled deviation replaces a missing one.
+    """
 
     spread: Spread
     pool: tuple[Spread, ...]
@@ -83,36 +88,61 @@ class Drawn(NamedTuple):
 def text_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return medians over language models, and the numbers of confusing variants."""
     metrics, numbers = load_records(inputs.metrics, JamMetrics), OurNumbers(inputs.study)
-    runs, printed = prompted(metrics), printed_numbers(inputs)
-    obstacles = _obstacles(metrics, runs, _printed_spreads(inputs, printed, "success"))
+    runs, printed = prompted_runs(metrics), printed_numbers(inputs)
+    obstacles = _obstacles(metrics, runs, _printed_means(inputs, printed, "success"))
     for language in _languages(runs):
         _add_confusing_variants(numbers, inputs, runs, language, obstacles)
         for statistic in _MEDIANS:
-            spreads = _printed_spreads(inputs, printed, statistic.column)
+            printed_means = _printed_means(inputs, printed, statistic.column)
             for setting in _PANELS:
                 keys = {
                     "measure": statistic.measure.name,
                     "setting": setting,
                     "language": language,
                 }
-                drawn = _of_language(panel(spreads, setting, _reasoning(inputs)), language)
-                means = _means(statistic.of_run, runs, inputs, setting, language)
-                known = [mean for mean in means.values() if mean is not None]
-                unknown = [
-                    f"{statistic.name} of {inputs.labels()[key.model]} is unknown"
-                    for key, mean in means.items()
-                    if mean is None
-                ]
-                numbers.add(
-                    keys,
-                    [statistic.measure],
-                    median(known) if known else None,
-                    files=inputs.metrics,
-                    obstacles=unknown + obstacles if known else obstacles,
-                    not_run="" if known else _UNKNOWN,
-                    ranges=_range_of_median(list(drawn.values()), keys, printed),
+                means_in_panel = _runs_of_median(printed_means, inputs, setting, language)
+                ranges = _range_of_median(list(means_in_panel.values()), keys, printed)
+                runs_in_median = _runs_of_median(runs, inputs, setting, language)
+                _add_median(
+                    numbers,
+                    inputs,
+                    statistic,
+                    runs_in_median,
+                    keys=keys,
+                    obstacles=obstacles,
+                    ranges=ranges,
                 )
     return numbers.frame()
+
+
+def _add_median(
+    numbers: OurNumbers,
+    inputs: DisplayInputs,
+    statistic: _Median,
+    runs: Runs,
+    *,
+    keys: Mapping[str, str],
+    obstacles: Sequence[str],
+    ranges: Ranges,
+) -> None:
+    """Add the median over runs to `numbers`; runs without a known mean over seeds are excluded."""
+    known_means: list[float] = []
+    unknown: list[str] = []
+    for key, seeds in runs.items():
+        mean = mean_over_seeds(seeds, statistic.of_run)
+        if mean is None:
+            unknown.append(f"{statistic.name} of {inputs.labels()[key.model]} is unknown")
+        else:
+            known_means.append(mean)
+    numbers.add(
+        keys,
+        [statistic.measure],
+        median(known_means) if known_means else None,
+        files=inputs.metrics,
+        obstacles=[*unknown, *obstacles] if known_means else obstacles,
+        not_run="" if known_means else _UNKNOWN,
+        ranges=ranges,
+    )
 
 
 def _add_confusing_variants(
@@ -122,11 +152,15 @@ def _add_confusing_variants(
     language: str,
     obstacles: Sequence[str],
 ) -> None:
-    """Add the number of variants that confuse at least one counted run (see `counted_runs`)."""
-    released = inputs.options["form"] == "released"
-    counted = counted_runs(runs, () if released else _reasoning(inputs))
-    counts = confused_runs(counted, language)
-    if not counts:
+    """Add the number of variants that confuse at least one run to `numbers`.
+
+    Only the runs that Figure 3 counts are considered (see `counted_runs`). `obstacles` are the
+    reasons why numbers over all runs are not comparable with the printed ones.
+    """
+    is_authors_form = inputs.options["form"] == "released"
+    counted = counted_runs(runs, () if is_authors_form else _reasoning_models(inputs))
+    confused_runs_by_variant = count_confused_runs(counted, language)
+    if not confused_runs_by_variant:
         numbers.add(
             {"language": language},
             [_CONFUSING],
@@ -136,94 +170,105 @@ def _add_confusing_variants(
             not_run=_UNKNOWN,
         )
         return
-    reasons = [WITHOUT_REASONING] if released else []
-    for name, label in not_counted(runs, counted, inputs):
-        if name == language:
+    reasons = [WITHOUT_REASONING] if is_authors_form else []
+    for language_of_model, label in models_not_counted(runs, counted, inputs):
+        if language_of_model == language:
             reasons.append(f"{label} has no such run")
+    confusing_variants = sum(runs > 0 for runs in confused_runs_by_variant.values())
     numbers.add(
         {"language": language},
         [_CONFUSING],
-        sum(count > 0 for count in counts.values()),
+        confusing_variants,
         files=inputs.metrics,
         obstacles=[*reasons, *obstacles],
     )
 
 
-def _means(
-    measure: Measure[JamMetrics], runs: Runs, inputs: DisplayInputs, setting: str, language: str
-) -> dict[RunKey, float | None]:
-    """Return the mean over seeds of each run in the panel of a setting and language."""
-    shown = _of_language(panel(runs, setting, _reasoning(inputs)), language)
-    return {key: mean_over_seeds(seeds, measure) for key, seeds in shown.items()}
+def _runs_of_median(
+    runs: Mapping[RunKey, T], inputs: DisplayInputs, setting: str, language: str
+) -> dict[RunKey, T]:
+    """Return the runs over which the median for a setting and language is taken."""
+    in_panel = runs_in_panel(runs, setting, _reasoning_models(inputs))
+    return {key: run for key, run in in_panel.items() if key.language == language}
 
 
-def _reasoning(inputs: DisplayInputs) -> set[str]:
+def _reasoning_models(inputs: DisplayInputs) -> set[str]:
     return {model.name for model in inputs.models if model.reasoning}
 
 
-def _of_language(runs: Mapping[RunKey, T], language: str) -> dict[RunKey, T]:
-    return {key: value for key, value in runs.items() if key.language == language}
-
-
 def _languages(runs: Runs) -> list[str]:
+    """Return the paper's languages and the languages of runs, in alphabetical order."""
     return sorted({*JamSettings().languages, *languages_of(runs)})
 
 
 def _obstacles(
-    metrics: Sequence[JamMetrics], runs: Runs, printed: Mapping[RunKey, Drawn]
+    metrics: Sequence[JamMetrics], runs: Runs, printed: Mapping[RunKey, PrintedMean]
 ) -> list[str]:
     """Return why numbers over all runs are not comparable with the printed ones."""
-    theirs = {(key.setting, key.model) for key in printed}
-    ours = {(key.setting, key.model) for key in runs}
-    obstacles = obstacles_of(
-        *(item for item in metrics if item.language in JamSettings().languages)
-    )
-    if theirs - ours:
-        obstacles.append(f"{len(theirs & ours)} of the paper's {len(theirs)} runs were made")
-    if ours - theirs:
+    printed_runs = {(key.setting, key.model) for key in printed}
+    our_runs = {(key.setting, key.model) for key in runs}
+    missing_runs = printed_runs - our_runs
+    additional_runs = our_runs - printed_runs
+    in_languages_of_paper = [item for item in metrics if item.language in JamSettings().languages]
+    obstacles = obstacles_of(*in_languages_of_paper)
+    if missing_runs:
+        made = len(printed_runs) - len(missing_runs)
+        obstacles.append(f"{made} of the paper's {len(printed_runs)} runs were made")
+    if additional_runs:
         obstacles.append("with runs that the paper does not have")
     return obstacles
 
 
-def _printed_spreads(
+def _printed_means(
     inputs: DisplayInputs, printed: pd.DataFrame, measure: str
-) -> dict[RunKey, Drawn]:
-    """Return what Table 3 prints for the described language models, by run."""
+) -> dict[RunKey, PrintedMean]:
+    """Return the means of a measure that Table 3 prints for language models, by run.
+
+    Models that the inputs do not describe are omitted.
+    """
     models = inputs.labels()
-    in_table_3 = printed["shown_by"].map(first_table) == "jam_drift"
-    rows = printed[in_table_3 & (printed["measure"] == measure)]
-    spreads = {}
+    is_in_table_3 = printed["shown_by"].map(first_table) == "jam_drift"
+    rows = printed[is_in_table_3 & (printed["measure"] == measure)]
+    means = {}
     for row in rows.to_dict("records"):
         if row["setting"] != FINE_TUNED and row["model"] in models:
             key = RunKey(row["setting"], row["model"], row["language"])
-            spreads[key] = Drawn(row["spread"], row["pool"])
-    return spreads
+            means[key] = PrintedMean(row["spread"], row["pool"])
+    return means
 
 
 def _range_of_median(
-    rows: Sequence[Drawn], keys: Mapping[str, str], printed: pd.DataFrame
+    means: Sequence[PrintedMean], keys: Mapping[str, str], printed: pd.DataFrame
 ) -> Ranges:
-    """Return the sampling range of the median of printed rows; empty if none is printed."""
-    values = printed.set_index(["measure", "setting", "language"])["printed"].to_dict()
-    middle = values.get((keys["measure"], keys["setting"], keys["language"]))
-    if middle is None or not rows:
+    """Return the sampling range of a printed median; empty if the paper prints no such median.
+
+    Args:
+        means: Printed means over which the median is taken.
+        keys: Measure, setting and language of the median.
+        printed: Frame of all printed numbers.
+    """
+    printed_values = printed.set_index(["measure", "setting", "language"])["printed"].to_dict()
+    printed_median = printed_values.get((keys["measure"], keys["setting"], keys["language"]))
+    if printed_median is None or not means:
         return {}
-    half = median_tolerance([row.spread for row in rows], rows[0].pool)
-    if keys["measure"] == "median_accuracy":  # Table 3 prints successes.
-        half *= 100 / values.get((f"variants_{keys['language']}", "", ""), 100)
-    half += 0.005  # The printed median is rounded.
-    return {_DRAWN: (middle - half, middle + half)}
+    half_width = median_tolerance([mean.spread for mean in means], means[0].pool)
+    if keys["measure"] == "median_accuracy":
+        # Table 3 prints successes, the number of variants whose original was judged correctly.
+        variants = printed_values.get((f"variants_{keys['language']}", "", ""), 100)
+        half_width *= 100 / variants
+    half_width += 0.005  # The printed median is rounded.
+    return {_DRAWN: (printed_median - half_width, printed_median + half_width)}
 
 
 def text(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of medians over language models, and of confusing variants."""
     metrics = load_records(inputs.metrics, JamMetrics)
-    runs, labels = prompted(metrics), inputs.labels()
+    runs, labels = prompted_runs(metrics), inputs.labels()
     models_of_medians = {}
     for language, setting in product(_languages(runs), _PANELS):
         median_name = f"{get_language(language).label}, {title_of(setting)}"
-        shown = _of_language(panel(runs, setting, _reasoning(inputs)), language)
-        models_of_medians[median_name] = sorted(labels[key.model] for key in shown)
+        runs_in_median = _runs_of_median(runs, inputs, setting, language)
+        models_of_medians[median_name] = sorted(labels[key.model] for key in runs_in_median)
     rows = []
     for number in numbers_of(numbers):
         label = f"{number.measure} {number.language}{_PANELS.get(number.setting, '')}"
@@ -249,20 +294,24 @@ TEXT_TABLE = Table(
     "Section 5",
     "Numbers of the running text that follow from the figures.",
     text,
-    with_panel,
+    panel_inputs,
     text_numbers,
     printed=("jam_table3", "text_numbers"),
 )
 
 
 def _different_models(models_of_medians: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a note with the models of each median, if medians are over different models.
+    """Return a note with the models of each median; empty if all medians have the same models.
 
-    `models_of_medians` has the labels of the models by language and setting; a median without
-    models has no number.
+    `models_of_medians` contains the labels of the models, by the name of the median. Medians
+    without models are ignored.
     """
-    models = {name: ", ".join(labels) for name, labels in models_of_medians.items() if labels}
-    if len(set(models.values())) < 2:
+    models_as_text = {
+        median_name: ", ".join(labels)
+        for median_name, labels in models_of_medians.items()
+        if labels
+    }
+    if len(set(models_as_text.values())) < 2:
         return []
-    medians = "; ".join(f"{name}: {labels}" for name, labels in models.items())
+    medians = "; ".join(f"{name}: {models}" for name, models in models_as_text.items())
     return [f"The medians are over different models. {medians}."]
