@@ -14,7 +14,12 @@ from pieline.core.errors import UserError
 from pieline.core.files import write_json
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import rounded
-from pieline.studies.idiolink.datasets.checks import CHECKS, names_pie, occurrences, run_checks
+from pieline.studies.idiolink.datasets.checks import (
+    CHECKS,
+    count_occurrences,
+    names_pie,
+    run_checks,
+)
 from pieline.studies.idiolink.datasets.composition import DatasetChecks, check_dataset
 from pieline.studies.idiolink.datasets.reading import LooseText, read_loosely
 from pieline.studies.idiolink.originals.pairs import read_candidates
@@ -101,7 +106,7 @@ def test_a_repeated_id_is_found() -> None:
     ],
 )
 def test_occurrences_match_inflections_and_slots(sentence: str, pie: str, number: int) -> None:
-    assert occurrences(sentence, pie) == number
+    assert count_occurrences(sentence, pie) == number
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Final steps of the construction: checking the review, statistics, and saving the texts."""
+"""Final steps of the construction: check the review, count its outcomes and save the texts."""
 
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
 
@@ -30,14 +30,16 @@ class Agreement(Record):
     """Agreement of the automatic validation with human reviewers, as a binary task (section 3.2.4).
 
     Attributes:
-        texts: Number of texts judged by both the model and reviewers.
+        texts: Number of texts that both the model and the reviewers judged.
         invalid: Number of texts that reviewers judged invalid.
-        valid_judged_invalid, invalid_judged_valid: Number of errors of the model on texts that
-            reviewers judged valid and invalid; undecided texts count as judged invalid.
-        accuracy: Share of texts with equal judgments.
-        macro_f1: Mean of the F1 scores of both classes.
-        valid_f1, invalid_f1: F1 score of each class; 0 if undefined.
-        missed: `invalid_judged_valid` as a share of all texts.
+        valid_judged_invalid: Number of texts that reviewers judged valid, but the model judged
+            invalid or left undecided.
+        invalid_judged_valid: Number of texts that reviewers judged invalid, but the model judged
+            valid.
+        accuracy: Fraction of texts with equal judgments.
+        macro_f1: Mean of `valid_f1` and `invalid_f1`.
+        valid_f1, invalid_f1: F1 score of the class, as a fraction; 0 if undefined.
+        missed: `invalid_judged_valid` as a fraction of all texts.
     """
 
     texts: int
@@ -52,38 +54,41 @@ class Agreement(Record):
 
 
 def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -> Agreement | None:
-    """Return the agreement of model and reviewers on texts that both judged; None without any.
+    """Return the agreement of the model and the reviewers on the texts that both judged.
+
+    The result is None if there are no such texts.
 
     Args:
-        flagged: Whether the votes resulted in a label other than `valid`, by text id.
+        flagged: Whether the model's votes gave a label other than `valid`, by text id.
         judged_invalid: Whether a reviewer judged the text invalid, by text id.
     """
     from sklearn.metrics import accuracy_score, f1_score
 
-    names = sorted(flagged.keys() & judged_invalid.keys())
-    if not names:
+    text_ids = sorted(flagged.keys() & judged_invalid.keys())
+    if not text_ids:
         return None
-    people = [not judged_invalid[name] for name in names]
-    model = [not flagged[name] for name in names]
-    cells = Counter(zip(people, model, strict=True))
-    valid_f1 = float(f1_score(people, model, pos_label=True, zero_division=0.0))
-    invalid_f1 = float(f1_score(people, model, pos_label=False, zero_division=0.0))
+    human_labels = ["invalid" if judged_invalid[text_id] else "valid" for text_id in text_ids]
+    model_labels = ["invalid" if flagged[text_id] else "valid" for text_id in text_ids]
+    confusion = Counter(zip(human_labels, model_labels, strict=True))
+    invalid_judged_valid = confusion["invalid", "valid"]
+    valid_f1 = f1_score(human_labels, model_labels, pos_label="valid", zero_division=0.0)
+    invalid_f1 = f1_score(human_labels, model_labels, pos_label="invalid", zero_division=0.0)
     return Agreement(
-        texts=len(names),
-        invalid=people.count(False),
-        valid_judged_invalid=cells[True, False],
-        invalid_judged_valid=cells[False, True],
-        accuracy=float(accuracy_score(people, model)),
-        macro_f1=(valid_f1 + invalid_f1) / 2,
-        valid_f1=valid_f1,
-        invalid_f1=invalid_f1,
-        missed=cells[False, True] / len(names),
+        texts=len(text_ids),
+        invalid=human_labels.count("invalid"),
+        valid_judged_invalid=confusion["valid", "invalid"],
+        invalid_judged_valid=invalid_judged_valid,
+        accuracy=float(accuracy_score(human_labels, model_labels)),
+        macro_f1=float(valid_f1 + invalid_f1) / 2,
+        valid_f1=float(valid_f1),
+        invalid_f1=float(invalid_f1),
+        missed=invalid_judged_valid / len(text_ids),
     )
 
 
 @dataclass(frozen=True)
 class ReviewedTexts:
-    """Generated texts before correction, with verdicts and corrections of texts, and the splits."""
+    """Uncorrected generated texts, with their verdicts, reviewers' decisions and the splits."""
 
     texts: Sequence[GeneratedText]
     verdicts: Sequence[TextVerdict]
@@ -92,17 +97,17 @@ class ReviewedTexts:
 
 
 class SilverReview(Record):
-    """Results of automatic validation and human review for the texts outside the gold PIEs.
+    """Results of automatic validation and human review for the texts of PIEs that are not gold.
 
     Attributes:
         texts: Number of documents and queries.
-        flagged: Number of texts judged invalid or undecided.
-        flagged_share: Fraction of texts that were flagged; null if there are no texts.
+        flagged: Number of texts that automatic validation judged invalid or left undecided.
+        flagged_share: `flagged` as a fraction of `texts`; null if there are no texts.
         reviewed: Number of flagged texts that were reviewed.
-        awaiting: Number of flagged texts not yet reviewed.
-        confirmed: Number of flagged texts that reviewers also judged invalid and changed.
-        confirmed_share: Fraction of flagged texts that were confirmed; null if no text is flagged
-            or some await review.
+        awaiting: Number of flagged texts that were not reviewed yet.
+        confirmed: Number of flagged texts that reviewers also judged invalid.
+        confirmed_share: `confirmed` as a fraction of `flagged`; null if no text is flagged or if
+            some flagged texts were not reviewed yet.
     """
 
     texts: int
@@ -115,20 +120,20 @@ class SilverReview(Record):
 
 
 class ConstructionMetrics(MetricRecord):
-    """Statistics of the construction (sections 3.2.3 and 3.2.4); shares are fractions.
+    """Outcomes of generation, validation and review (sections 3.2.2 to 3.2.4).
 
     Attributes:
         sample: Whether the texts are this repository's sample data.
         texts: Number of documents and queries.
-        labels: Number of texts by label of the automatic validation.
-        votes: Number of votes by value.
-        agreement: Agreement of the automatic validation with reviewers, on documents of gold PIEs
-            that both judged; null if there are no such documents.
-        gold_corrections, silver_corrections: Corrections of texts with gold PIEs, and of the other
-            texts.
-        silver: Review of the flagged texts outside the gold PIEs.
-        gold_texts: Number of reviewed texts, which are marked gold.
-        generation: Generation statistics by collection.
+        labels: Number of texts by label from automatic validation.
+        votes: Number of votes by value (see `TextVerdict.votes`).
+        agreement: Agreement of automatic validation and reviewers on the documents of gold PIEs;
+            null if reviewers judged none of these documents.
+        gold_corrections: Counts of the decisions about texts of gold PIEs.
+        silver_corrections: Counts of the decisions about texts of other PIEs.
+        silver: Results for the texts of PIEs that are not gold.
+        gold_texts: Number of reviewed texts; a dataset marks these texts as gold.
+        generation: Report on the generation, by collection.
         validator: Name of the validating model in models.yaml.
     """
 
@@ -146,7 +151,7 @@ class ConstructionMetrics(MetricRecord):
 
 
 UNJUDGED = "not yet reviewed by humans"
-"""Why a number of the construction is missing."""
+"""Reason shown for a missing number of the construction."""
 Getter = Callable[[ConstructionMetrics], float | None]
 
 
@@ -159,12 +164,12 @@ def _share(name: str, value: Getter) -> Measure[ConstructionMetrics]:
 
 
 def _agreement(field: str) -> Getter:
-    """Return a getter of an agreement statistic: None if the agreement was not measured."""
+    """Return a function that reads a field of `agreement`, or None if `agreement` is null."""
     return lambda metrics: getattr(metrics.agreement, field, None)
 
 
 def _corrected(field: str, key: str) -> Getter:
-    """Return a getter of a number of corrected texts with gold PIEs."""
+    """Return a function that reads `gold_corrections.<field>[key]`, 0 if the key is missing."""
     return lambda metrics: getattr(metrics.gold_corrections, field).get(key, 0)
 
 
@@ -202,30 +207,39 @@ def construction_metrics(
     validator: str,
     sample: bool,
 ) -> ConstructionMetrics:
-    """Count the outcomes of validation and review."""
+    """Count the outcomes of generation, validation and review.
+
+    Args:
+        reviewed: Texts with their verdicts and the reviewers' decisions.
+        evidence: Digests of the input files, and the conditions of the run.
+        reports: Reports on the generation, one per collection.
+        validator: Name of the validating model in models.yaml.
+        sample: Whether the texts are this repository's sample data.
+    """
     texts, corrections = reviewed.texts, reviewed.corrections
-    verdict_by_id = {verdict.id: verdict for verdict in reviewed.verdicts}
-    flagged = {name: verdict.flagged for name, verdict in verdict_by_id.items()}
-    gold = {text.id for text in texts if text.pie in reviewed.splits.gold}
-    silver = [text.id for text in texts if text.id not in gold]
-    gold_documents = {name for name in gold if parse_id(name).collection == "documents"}
-    votes = chain.from_iterable(verdict.votes for verdict in verdict_by_id.values())
+    flagged = {verdict.id: verdict.flagged for verdict in reviewed.verdicts}
+    gold_ids = {text.id for text in texts if text.pie in reviewed.splits.gold}
+    silver_ids = [text.id for text in texts if text.id not in gold_ids]
+    gold_document_ids = {
+        text_id for text_id in gold_ids if parse_id(text_id).collection == "documents"
+    }
+    votes = Counter(vote for verdict in reviewed.verdicts for vote in verdict.votes)
     return ConstructionMetrics(
         sample=sample,
         texts=len(texts),
-        labels=dict(Counter(verdict.label for verdict in verdict_by_id.values())),
-        votes=dict(Counter(votes)),
+        labels=dict(Counter(verdict.label for verdict in reviewed.verdicts)),
+        votes=dict(votes),
         agreement=agreement(
-            {name: flagged[name] for name in gold_documents},
-            {name: corrections[name].judged_invalid for name in gold_documents & set(corrections)},
+            {text_id: flagged[text_id] for text_id in gold_document_ids},
+            {text_id: correction.judged_invalid for text_id, correction in corrections.items()},
         ),
         gold_corrections=count_corrections(
-            item for name, item in corrections.items() if name in gold
+            correction for text_id, correction in corrections.items() if text_id in gold_ids
         ),
         silver_corrections=count_corrections(
-            item for name, item in corrections.items() if name not in gold
+            correction for text_id, correction in corrections.items() if text_id not in gold_ids
         ),
-        silver=_silver_review(silver, flagged, corrections),
+        silver=_silver_review(silver_ids, flagged, corrections),
         gold_texts=len(corrections),
         generation={report.collection: report for report in reports},
         validator=validator,
@@ -234,33 +248,37 @@ def construction_metrics(
 
 
 def _silver_review(
-    silver: Sequence[str], flagged: Mapping[str, bool], corrections: Mapping[str, Correction]
+    silver_ids: Sequence[str], flagged: Mapping[str, bool], corrections: Mapping[str, Correction]
 ) -> SilverReview:
-    """Count the outcomes of validation and review for the texts with the ids `silver`."""
-    flagged_silver = [name for name in silver if flagged[name]]
-    reviewed = [corrections[name] for name in flagged_silver if name in corrections]
-    awaiting = len(flagged_silver) - len(reviewed)
-    confirmed = sum(correction.judged_invalid for correction in reviewed)
-    is_complete = bool(flagged_silver) and not awaiting
+    """Count the outcomes of validation and review for the texts with the ids `silver_ids`."""
+    flagged_ids = [text_id for text_id in silver_ids if flagged[text_id]]
+    decisions = [corrections[text_id] for text_id in flagged_ids if text_id in corrections]
+    awaiting = len(flagged_ids) - len(decisions)
+    confirmed = sum(decision.judged_invalid for decision in decisions)
+    is_complete = bool(flagged_ids) and not awaiting
     return SilverReview(
-        texts=len(silver),
-        flagged=len(flagged_silver),
-        flagged_share=len(flagged_silver) / len(silver) if silver else None,
-        reviewed=len(reviewed),
+        texts=len(silver_ids),
+        flagged=len(flagged_ids),
+        flagged_share=len(flagged_ids) / len(silver_ids) if silver_ids else None,
+        reviewed=len(decisions),
         awaiting=awaiting,
         confirmed=confirmed,
-        confirmed_share=confirmed / len(flagged_silver) if is_complete else None,
+        confirmed_share=confirmed / len(flagged_ids) if is_complete else None,
     )
 
 
 def require_review(reviewed: ReviewedTexts, *, sheet: str | Path) -> None:
-    """Check that all texts that need review (see `to_review`) were reviewed.
+    """Check that reviewers decided on every text in `to_review`.
+
+    Args:
+        reviewed: Texts with their verdicts and the reviewers' decisions.
+        sheet: Path of the review sheet, for the error message.
 
     Raises:
-        UserError: Some texts await review.
+        UserError: Some texts have no decision.
     """
-    texts = to_review(reviewed.texts, reviewed.verdicts, reviewed.splits.gold)
-    awaiting = [text.id for text in texts if text.id not in reviewed.corrections]
+    texts_to_review = to_review(reviewed.texts, reviewed.verdicts, reviewed.splits.gold)
+    awaiting = [text.id for text in texts_to_review if text.id not in reviewed.corrections]
     if awaiting:
         raise UserError(
             f"{len(awaiting)} texts await human review (first: {awaiting[0]})",
@@ -271,21 +289,24 @@ def require_review(reviewed: ReviewedTexts, *, sheet: str | Path) -> None:
 
 
 def save_released_format(texts: Iterable[PieText], splits: Splits, folder: str | Path) -> None:
-    """Save `<split>/indexes.json` and `<split>/queries.json` in the released format, sorted by id.
+    """Save texts in the format of the public data: two JSON files per split, sorted by id.
+
+    The files are `<split>/indexes.json`, with the documents, and `<split>/queries.json`.
 
     Raises:
-        UserError: A PIE is in no split, or an id is not in the released format.
+        UserError: A PIE is in no split, or an id does not have the form of the public ids.
     """
-    rows: dict[tuple[str, Collection], list[dict[str, object]]] = defaultdict(list)
+    records: dict[tuple[str, Collection], list[dict[str, object]]] = defaultdict(list)
     for text in sorted(texts, key=lambda text: text.id):
-        rows[splits.split_of(text.pie), parse_id(text.id).collection].append(_released(text))
+        split, collection = splits.split_of(text.pie), parse_id(text.id).collection
+        records[split, collection].append(_to_public_record(text))
     for split, collection in product(SPLITS, FILE_NAMES):
-        content = json.dumps(rows[split, collection], ensure_ascii=False, indent=2)
+        content = json.dumps(records[split, collection], ensure_ascii=False, indent=2)
         write_text(Path(folder, split, FILE_NAMES[collection]), content + "\n")
 
 
-def _released(text: PieText) -> dict[str, object]:
-    """Return a record with the keys of the released format, in their original order."""
+def _to_public_record(text: PieText) -> dict[str, object]:
+    """Return a text as a record with the keys of the public data, in their order there."""
     return {
         "id": text.id,
         "sentence": text.sentence,

@@ -1,11 +1,12 @@
 """Automatic checks of IdioLink's data (sections 3.1, 3.2.2 and 3.2.3).
 
-The checks apply to generated and released data, list their findings, and never fail.
+The checks apply to generated data and to the public data. They list findings and never fail.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
+from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
@@ -23,14 +24,14 @@ _LANGUAGE = "english"
 
 
 class CheckFinding(Record):
-    """A finding of a check: the ids of the texts and a description."""
+    """A finding of a check: the ids of the affected texts, if it concerns texts, and a detail."""
 
     texts: list[str]
     detail: str
 
 
 class CheckResult(Record):
-    """The result of a check: a description, the number of findings and the findings."""
+    """The result of a check: what the check looks for, the number of findings and the findings."""
 
     looks_for: str
     count: int
@@ -38,7 +39,7 @@ class CheckResult(Record):
 
 
 def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
-    """Return the results of all checks on the texts of all splits, by check."""
+    """Run all checks on the texts of all splits, and return the results by check."""
     results = {}
     for name, (looks_for, check) in CHECKS.items():
         findings = list(check(texts))
@@ -46,100 +47,119 @@ def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
     return results
 
 
-def _counts_per_pair(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    counts = Counter[tuple[str, str, str, str]]()
-    for text in texts:
-        counts[text.collection, text.pie, text.subject, text.usage] += 1
+class _TextKind(NamedTuple):
+    """What the texts that are counted together have in common."""
+
+    collection: str
+    pie: str
+    domain: str
+    usage: str
+
+
+def _find_wrong_counts(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    actual = Counter(
+        _TextKind(text.collection, text.pie, text.subject, text.usage) for text in texts
+    )
     pies = {text.pie for text in texts}
     domains = {text.subject for text in texts}
-    expected = Counter[tuple[str, str, str, str]]()
-    for collection, usages in TEXTS_PER_PAIR.items():
-        for usage, pie, domain in product(usages, pies, domains):
-            expected[collection, pie, domain, usage] = usages[usage]
-    for key in sorted(expected.keys() | counts.keys()):
-        if counts[key] != expected[key]:
-            of, pie, domain, usage = key
-            where = f"{pie!r}, {domain}: {counts[key]} {usage} {of}"
-            yield CheckFinding(texts=[], detail=f"{where} instead of {expected[key]}")
+    expected: Counter[_TextKind] = Counter()
+    for collection, texts_per_usage in TEXTS_PER_PAIR.items():
+        for usage, pie, domain in product(texts_per_usage, pies, domains):
+            expected[_TextKind(collection, pie, domain, usage)] = texts_per_usage[usage]
+    for kind in sorted(expected.keys() | actual.keys()):
+        if actual[kind] != expected[kind]:
+            counted = f"{actual[kind]} {kind.usage} {kind.collection}"
+            detail = f"{kind.pie!r}, {kind.domain}: {counted} instead of {expected[kind]}"
+            yield CheckFinding(texts=[], detail=detail)
 
 
-def _ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    pies_of: dict[int, set[str]] = defaultdict(set)
+def _find_wrong_ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    pies_by_number: dict[int, set[str]] = defaultdict(set)
+    # Ids in another format, and ids that contradict their text.
     for text in texts:
         try:
             parsed = parse_id(text.id)
         except UserError:
             yield CheckFinding(texts=[text.id], detail="not in the released format")
             continue
-        pies_of[parsed.pie_number].add(text.pie)
+        pies_by_number[parsed.pie_number].add(text.pie)
         actual = (text.collection, text.subject, text.usage)
         if (parsed.collection, parsed.domain, parsed.usage) != actual:
             yield CheckFinding(texts=[text.id], detail=f"the text is {', '.join(actual)}")
-    for number, pies in sorted(pies_of.items()):
+    # PIE numbers that stand for several PIEs.
+    for number, pies in sorted(pies_by_number.items()):
         if len(pies) > 1:
             names = ", ".join(sorted(pies))
             yield CheckFinding(texts=[], detail=f"number {number:03d} is used for {names}")
-    for name, count in sorted(Counter(text.id for text in texts).items()):
+    # Ids of several texts.
+    for text_id, count in sorted(Counter(text.id for text in texts).items()):
         if count > 1:
-            yield CheckFinding(texts=[name], detail=f"occurs {count} times")
+            yield CheckFinding(texts=[text_id], detail=f"occurs {count} times")
 
 
-def _domains(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_unknown_domains(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if text.subject not in DOMAIN_CODES:
             yield CheckFinding(texts=[text.id], detail=f"domain {text.subject!r}")
 
 
-def _span_missing(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_missing_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if not text.span or text.span not in text.sentence:
             yield CheckFinding(texts=[text.id], detail=f"span {text.span!r}")
 
 
-def _span_repeated(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_repeated_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         count = text.sentence.count(text.span) if text.span else 0
         if count > 1:
             yield CheckFinding(texts=[text.id], detail=f"span {text.span!r} occurs {count} times")
 
 
-def _span_is_not_pie(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_spans_without_pie(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if text.usage in ("literal", "idiomatic") and not names_pie(text.span, text.pie):
             yield CheckFinding(texts=[text.id], detail=f"span {text.span!r} of {text.pie!r}")
 
 
-def _pie_repeated(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_pies_outside_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
         if text.usage not in ("literal", "idiomatic"):
             continue
-        if any(occurrences(part, text.pie) for part in text.outside_span):
+        if any(count_occurrences(part, text.pie) for part in text.outside_span):
             yield CheckFinding(texts=[text.id], detail=f"{text.pie!r} outside its span")
 
 
-def _pie_present(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_unexpected_pies(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for text in texts:
-        if text.usage in ("simplification", "sense") and occurrences(text.sentence, text.pie):
+        if text.usage in ("simplification", "sense") and count_occurrences(text.sentence, text.pie):
             yield CheckFinding(texts=[text.id], detail=f"contains {text.pie!r}")
 
 
-def _not_a_copy(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_changed_simplifications(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     documents = [text for text in texts if text.collection == "documents"]
-    originals = {text.id: text for text in documents if text.usage == "idiomatic"}
+    idiomatic_by_id = {text.id: text for text in documents if text.usage == "idiomatic"}
     for text in documents:
         if text.usage != "simplification":
             continue
-        original = originals.get(_original_id(text))
+        original = idiomatic_by_id.get(_original_id(text))
         if original is None:
             yield CheckFinding(texts=[text.id], detail="no idiomatic document with the same number")
             continue
-        similarity = min(
-            fuzz.ratio(_without_articles(one), _without_articles(other))
-            for one, other in zip(text.outside_span, original.outside_span, strict=True)
-        )
+        similarity = _similarity_outside_spans(text, original)
         if similarity < 100:
             detail = f"{similarity:.0f}% similar outside the spans"
             yield CheckFinding(texts=[text.id, original.id], detail=detail)
+
+
+def _similarity_outside_spans(text: LooseText, other: LooseText) -> float:
+    """Return the lower similarity (0 to 100) of the words before and the words after the spans."""
+    before, after = text.outside_span
+    other_before, other_after = other.outside_span
+    return min(
+        fuzz.ratio(_without_articles(before), _without_articles(other_before)),
+        fuzz.ratio(_without_articles(after), _without_articles(other_after)),
+    )
 
 
 def _without_articles(text: str) -> str:
@@ -147,13 +167,13 @@ def _without_articles(text: str) -> str:
     return " ".join(word for word in normalize(text).split() if word not in ("a", "an"))
 
 
-def _shared_by_index_and_queries(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_texts_in_index_and_queries(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for group in _equal_texts(texts):
         if len({text.collection for text in group}) > 1:
             yield CheckFinding(texts=[text.id for text in group], detail="the same text")
 
 
-def _duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+def _find_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     for collection in TEXTS_PER_PAIR:
         for group in _equal_texts(text for text in texts if text.collection == collection):
             yield CheckFinding(
@@ -169,34 +189,39 @@ def _equal_texts(texts: Iterable[LooseText]) -> Iterator[list[LooseText]]:
     yield from (group for group in groups.values() if len(group) > 1)
 
 
-def _across_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    splits = defaultdict(set)
+def _find_pies_in_several_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    splits_by_pie = defaultdict(set)
     for text in texts:
-        splits[text.pie].add(text.split)
-    for pie, names in sorted(splits.items()):
-        if len(names) > 1:
-            yield CheckFinding(texts=[], detail=f"{pie!r} in {' and '.join(sorted(names))}")
+        splits_by_pie[text.pie].add(text.split)
+    for pie, splits in sorted(splits_by_pie.items()):
+        if len(splits) > 1:
+            yield CheckFinding(texts=[], detail=f"{pie!r} in {' and '.join(sorted(splits))}")
 
 
-def _near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find pairs of similar but not equal texts, except simplifications and their originals."""
-    for one, other, similarity in near_duplicates([text.sentence for text in texts]):
-        first, second = texts[one], texts[other]
+def _find_near_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find pairs of texts that are similar but not equal.
+
+    A simplification and its idiomatic original are not reported.
+    """
+    for first_index, second_index, similarity in near_duplicates([text.sentence for text in texts]):
+        first, second = texts[first_index], texts[second_index]
         if not _is_simplification(first, second) and not _is_simplification(second, first):
             detail = f"{similarity:.0f}% similar"
             yield CheckFinding(texts=[first.id, second.id], detail=detail)
 
 
 def _is_simplification(text: LooseText, original: LooseText) -> bool:
-    """Return whether a text simplifies another: their ids differ only in the usage."""
-    usages = (text.usage, original.usage)
-    return usages == ("simplification", "idiomatic") and _original_id(original) == _original_id(
-        text
-    )
+    """Return whether `text` is the simplification of the idiomatic text `original`."""
+    if text.usage != "simplification" or original.usage != "idiomatic":
+        return False
+    return _original_id(text) == _original_id(original)
 
 
 def _original_id(text: LooseText) -> str:
-    """Return the id of the idiomatic text that a simplification rewords, or an unchanged id."""
+    """Return the id of the idiomatic text that a simplification rewords.
+
+    For a text that is not a simplification, return its own id.
+    """
     return text.id.replace("_sim_", "_idiom_")
 
 
@@ -204,20 +229,26 @@ SLOTS = frozenset({"someone", "someones", "somebody", "somebodys", "something", 
 """Placeholders in the canonical forms of PIEs."""
 
 _LONGEST_FILLER = 4
+"""Maximum number of words that a placeholder matches."""
 
 
-def occurrences(text: str, pie: str) -> int:
+def count_occurrences(text: str, pie: str) -> int:
     """Count the occurrences of a PIE in a text, in any inflection.
 
-    The words must be adjacent and in order; a placeholder ("take someone for a ride") matches
-    one to four arbitrary words.
+    The words of the PIE must be adjacent and in order. A placeholder, such as "someone" in "take
+    someone for a ride", matches one to four arbitrary words.
     """
     words, pie_words = normalize(text).split(), normalize(pie).split()
-    count = place = 0
-    while pie_words and place < len(words):
-        end = _end_of_match(words, pie_words, place)
-        count += end is not None
-        place = place + 1 if end is None else end
+    if not pie_words:
+        return 0
+    count = start = 0
+    while start < len(words):
+        end = _end_of_match(words, pie_words, start)
+        if end is None:
+            start += 1
+        else:
+            count += 1
+            start = end
     return count
 
 
@@ -247,18 +278,20 @@ def names_pie(span: str, pie: str) -> bool:
     if matches_pie(span, pie, language=_LANGUAGE):
         return True
     light_words = get_language(_LANGUAGE).light_words
-    needed = [word for word in normalize(pie).split() if word not in light_words]
-    if not needed:
+    content_words = [word for word in normalize(pie).split() if word not in light_words]
+    if not content_words:
         return False
+    # The span must contain the content words in their order, possibly with words in between.
     remaining = normalize(span).split()
-    for pie_word in needed:
-        places = [
-            place for place, word in enumerate(remaining) if same_word(word, pie_word, _LANGUAGE)
+    for pie_word in content_words:
+        positions = [
+            position
+            for position, word in enumerate(remaining)
+            if same_word(word, pie_word, _LANGUAGE)
         ]
-        if not places:
+        if not positions:
             return False
-        # The next word of the PIE must follow this one.
-        remaining = remaining[places[0] + 1 :]
+        remaining = remaining[positions[0] + 1 :]
     return True
 
 
@@ -266,34 +299,37 @@ Check = Callable[[Sequence[LooseText]], Iterator[CheckFinding]]
 CHECKS: dict[str, tuple[str, Check]] = {
     "counts_per_pair": (
         "pairs with a wrong number of texts of a usage",
-        _counts_per_pair,
+        _find_wrong_counts,
     ),
-    "ids": ("ids that have another format, contradict their text or occur more than once", _ids),
-    "domains": ("domains that are not among the ten", _domains),
-    "span_missing": ("spans that are not in their sentence", _span_missing),
-    "span_repeated": ("spans that occur more than once in their sentence", _span_repeated),
+    "ids": (
+        "ids that have another format, contradict their text or occur more than once",
+        _find_wrong_ids,
+    ),
+    "domains": ("domains that are not among the ten", _find_unknown_domains),
+    "span_missing": ("spans that are not in their sentence", _find_missing_spans),
+    "span_repeated": ("spans that occur more than once in their sentence", _find_repeated_spans),
     "span_is_not_pie": (
         "literal or idiomatic texts whose span is not the PIE",
-        _span_is_not_pie,
+        _find_spans_without_pie,
     ),
     "pie_repeated": (
         "literal or idiomatic texts with the PIE outside the span",
-        _pie_repeated,
+        _find_pies_outside_spans,
     ),
-    "pie_present": ("simplification and sense texts with the PIE", _pie_present),
+    "pie_present": ("simplification and sense texts with the PIE", _find_unexpected_pies),
     "simplification_is_no_copy": (
         "simplifications that differ from their idiomatic text outside the spans",
-        _not_a_copy,
+        _find_changed_simplifications,
     ),
     "shared_by_index_and_queries": (
         "texts that are both a document and a query",
-        _shared_by_index_and_queries,
+        _find_texts_in_index_and_queries,
     ),
-    "duplicates": ("texts that occur more than once in a collection", _duplicates),
-    "pie_across_splits": ("PIEs in more than one split", _across_splits),
+    "duplicates": ("texts that occur more than once in a collection", _find_duplicates),
+    "pie_across_splits": ("PIEs in more than one split", _find_pies_in_several_splits),
     "near_duplicates": (
         f"pairs of texts that are at least {NEAR_DUPLICATE:g}% similar, but not equal",
-        _near_duplicates,
+        _find_near_duplicates,
     ),
 }
 """Description and function of each check, by name."""

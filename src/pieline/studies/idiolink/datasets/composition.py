@@ -1,4 +1,4 @@
-"""Counts of IdioLink's data: Table 1, and the texts by domain and usage."""
+"""Counts of IdioLink's texts, in Table 1 and in the paper's text, and checks of the texts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ ROWS = ("train", "validation", "test_silver", "test_gold", "test", "total")
 
 
 class SplitCounts(Record):
-    """Counts in one row of Table 1."""
+    """Number of PIEs, queries and documents in one row of Table 1."""
 
     pies: int
     queries: int
@@ -26,19 +26,21 @@ class SplitCounts(Record):
 
 
 class DatasetChecks(MetricRecord):
-    """Counts and check results of IdioLink's data.
+    """Counts of IdioLink's texts, and the results of the checks.
 
     Attributes:
-        origin: Origin of the texts, `constructed` or `released_format`.
+        origin: Origin of the texts: `constructed` (by our construction) or `released_format` (the
+            public files or the sample).
         sample: Whether the texts are this repository's sample data.
-        released: Whether the files' digests match the paper's release.
+        released: Whether the files' digests match those of the public files.
         counts: Rows of Table 1, by name.
         gold_pies: PIEs whose test documents are all marked gold.
         marked_gold: Number of texts marked gold, by split and collection.
         domain_usage: Number of texts by collection, domain and usage, over all splits.
-        candidate_pies: Number of PIEs on the released list of candidates; None without the list.
-        removed_pies: Number of these PIEs that are in no split; None without the list.
-        checks: Check results by name.
+        candidate_pies: Number of PIEs on the authors' list of candidates; None if the list is not
+            available.
+        removed_pies: Number of candidates that are in no split; None if the list is not available.
+        checks: Results of the checks, by check.
     """
 
     origin: str
@@ -58,39 +60,40 @@ _IDIOMATIC: tuple[Usage, ...] = ("idiomatic", "simplification", "sense")
 
 
 def _per_pie(checks: DatasetChecks, usages: Collection[str]) -> float:
-    """Return the mean number of documents with these usages per PIE."""
+    """Return the mean number of documents per PIE that have one of the usages."""
     documents = 0
-    for by_usage in checks.domain_usage["documents"].values():
-        documents += sum(by_usage.get(usage, 0) for usage in usages)
+    for documents_by_usage in checks.domain_usage["documents"].values():
+        documents += sum(documents_by_usage.get(usage, 0) for usage in usages)
     return documents / checks.counts["total"].pies
 
 
 def _per_pair(checks: DatasetChecks, usages: Collection[str]) -> float:
-    """Return the mean number of documents with these usages per pair of PIE and domain."""
+    """Return the mean number of documents per (PIE, domain) pair that have one of the usages."""
     return _per_pie(checks, usages) / len(checks.domain_usage["documents"])
 
 
 def _mean(
     name: str, per: Callable[[DatasetChecks, Collection[str]], float], *usages: Usage
 ) -> Measure[DatasetChecks]:
-    """Return the measure of a mean number of documents."""
+    """Return the measure `name`, whose value is `per(checks, usages)`."""
     return Measure(name, lambda checks: per(checks, usages))
 
 
-def _gold(checks: DatasetChecks) -> int:
-    """Return the total number of texts marked gold."""
-    return sum(sum(marked.values()) for marked in checks.marked_gold.values())
+def _gold_texts(checks: DatasetChecks) -> int:
+    """Return the number of texts marked gold, in all splits."""
+    return sum(sum(by_collection.values()) for by_collection in checks.marked_gold.values())
 
 
-def _silver(checks: DatasetChecks) -> int:
-    """Return the total number of texts outside the test split's gold PIEs."""
+def _silver_texts(checks: DatasetChecks) -> int:
+    """Return the number of texts in all splits that do not belong to a gold PIE."""
     total, gold = checks.counts["total"], checks.counts["test_gold"]
-    return total.documents + total.queries - gold.documents - gold.queries
+    return (total.documents + total.queries) - (gold.documents + gold.queries)
 
 
 def _gold_share(checks: DatasetChecks) -> float:
+    """Return the share of texts marked gold, in per cent."""
     total = checks.counts["total"]
-    return 100 * _gold(checks) / (total.documents + total.queries)
+    return 100 * _gold_texts(checks) / (total.documents + total.queries)
 
 
 COUNTS = tuple(
@@ -125,11 +128,11 @@ IN_TEXT = (
         )
         for name in ("candidate_pies", "removed_pies")
     ),
-    Measure[DatasetChecks]("silver_texts", _silver, decimals=0),
-    Measure[DatasetChecks]("gold_texts", _gold, decimals=0),
+    Measure[DatasetChecks]("silver_texts", _silver_texts, decimals=0),
+    Measure[DatasetChecks]("gold_texts", _gold_texts, decimals=0),
     Measure[DatasetChecks]("gold_share", _gold_share, unit="%", decimals=1),
 )
-"""Measures in the text of sections 3.2.1, 3.2.2, 3.2.4 and 4.3, over the whole dataset."""
+"""Measures that the text of sections 3.2.1, 3.2.2, 3.2.4 and 4.3 reports."""
 
 
 def check_dataset(
@@ -142,50 +145,77 @@ def check_dataset(
     candidates: Sequence[Candidate] | None = None,
     conditions: Conditions = NO_CONDITIONS,
 ) -> DatasetChecks:
-    """Count the texts of all splits, and the candidate PIEs if given, and run all checks."""
-    used = {text.pie for text in texts}
-    gold = gold_pies(
-        (text.pie, text.is_gold)
-        for text in texts
-        if (text.split, text.collection) == ("test", "documents")
-    )
-    marked: dict[str, Counter[str]] = defaultdict(Counter)
-    usages: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    for text in texts:
-        marked[text.split][text.collection] += text.is_gold
-        usages[text.collection][text.subject][text.usage] += 1
+    """Count the texts of all splits, and run all checks.
+
+    Args:
+        texts: Texts of all splits.
+        origin: Origin of the texts, `constructed` or `released_format`.
+        sample: Whether the texts are this repository's sample data.
+        released: Whether the files' digests match those of the public files.
+        computed_from: Digests of the input files.
+        candidates: The authors' list of candidate PIEs, if available.
+        conditions: Conditions of the counts.
+    """
+    test_documents = [
+        text for text in texts if text.split == "test" and text.collection == "documents"
+    ]
+    gold = gold_pies((text.pie, text.is_gold) for text in test_documents)
+    removed_pies = None
+    if candidates is not None:
+        removed_pies = len(released_exclusions(candidates, {text.pie for text in texts}))
     return DatasetChecks(
         origin=origin,
         sample=sample,
         released=released,
         counts=table_1(texts, gold),
         gold_pies=sorted(gold),
-        marked_gold={split: dict(counts) for split, counts in marked.items()},
-        domain_usage={
-            collection: {domain: dict(counts) for domain, counts in domains.items()}
-            for collection, domains in usages.items()
-        },
+        marked_gold=_count_marked_gold(texts),
+        domain_usage=_count_by_domain_and_usage(texts),
         candidate_pies=None if candidates is None else len(candidates),
-        removed_pies=None if candidates is None else len(released_exclusions(candidates, used)),
+        removed_pies=removed_pies,
         checks=run_checks(texts),
         computed_from=computed_from,
         conditions=conditions,
     )
 
 
-def table_1(texts: Iterable[LooseText], gold: set[str]) -> dict[str, SplitCounts]:
-    """Count the PIEs, queries and documents in each row of Table 1."""
-    rows: Mapping[str, list[LooseText]] = {row: [] for row in ROWS}
+def _count_marked_gold(texts: Iterable[LooseText]) -> dict[str, dict[str, int]]:
+    """Return the number of texts marked gold, by split and collection."""
+    counts: dict[str, dict[str, int]] = {}
     for text in texts:
-        rows["total"].append(text)
-        rows["validation" if text.split == "val" else text.split].append(text)
+        in_split = counts.setdefault(text.split, {})
+        in_split.setdefault(text.collection, 0)
+        if text.is_gold:
+            in_split[text.collection] += 1
+    return counts
+
+
+def _count_by_domain_and_usage(
+    texts: Iterable[LooseText],
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the number of texts, by collection, domain and usage."""
+    counts: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for text in texts:
+        counts[text.collection][text.subject][text.usage] += 1
+    return {
+        collection: {domain: dict(by_usage) for domain, by_usage in by_domain.items()}
+        for collection, by_domain in counts.items()
+    }
+
+
+def table_1(texts: Iterable[LooseText], gold: set[str]) -> dict[str, SplitCounts]:
+    """Count the PIEs, queries and documents in each row of Table 1; `gold` are the gold PIEs."""
+    texts_by_row: Mapping[str, list[LooseText]] = {row: [] for row in ROWS}
+    for text in texts:
+        texts_by_row["total"].append(text)
+        texts_by_row["validation" if text.split == "val" else text.split].append(text)
         if text.split == "test":
-            rows["test_gold" if text.pie in gold else "test_silver"].append(text)
+            texts_by_row["test_gold" if text.pie in gold else "test_silver"].append(text)
     return {
         row: SplitCounts(
-            pies=len({text.pie for text in members}),
-            queries=sum(text.collection == "queries" for text in members),
-            documents=sum(text.collection == "documents" for text in members),
+            pies=len({text.pie for text in row_texts}),
+            queries=sum(text.collection == "queries" for text in row_texts),
+            documents=sum(text.collection == "documents" for text in row_texts),
         )
-        for row, members in rows.items()
+        for row, row_texts in texts_by_row.items()
     }

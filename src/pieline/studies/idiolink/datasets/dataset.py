@@ -1,4 +1,4 @@
-"""Datasets of the experiments, stored as folders of JSON Lines, qrels and manifests."""
+"""Datasets of the experiments, and the relevance judgments (qrels) of their queries."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,26 +18,29 @@ RELEVANT_USAGES: dict[str, frozenset[str]] = {
 """Usages of the relevant documents, by usage of the query (section 3.1)."""
 
 Qrels = dict[str, dict[str, int]]
-"""Relevance by query id and document id; do not change the inner ones, which queries share."""
+"""Relevance by query id and document id. Queries with equal judgments share an inner dictionary, so
+inner dictionaries must not be modified."""
 
 
 def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Qrels:
-    """Return each query's documents with the same PIE and meaning (section 3.1)."""
+    """Judge the documents with the PIE and the meaning of a query as relevant (section 3.1)."""
     relevant: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for text in documents:
-        for usage, usages in RELEVANT_USAGES.items():
-            if text.usage in usages:
-                relevant[text.pie, usage][text.id] = 1
+    for document in documents:
+        for query_usage, document_usages in RELEVANT_USAGES.items():
+            if document.usage in document_usages:
+                relevant[document.pie, query_usage][document.id] = 1
     return {query.id: relevant[query.pie, query.usage] for query in queries}
 
 
 def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Qrels:
-    """Return each query's documents with the same subject, to measure how topical a ranking is."""
-    by_subject: dict[str, list[str]] = defaultdict(list)
-    for text in documents:
-        by_subject[text.subject].append(text.id)
-    relevant = {subject: dict.fromkeys(names, 1) for subject, names in by_subject.items()}
-    return {query.id: relevant.get(query.subject, {}) for query in queries}
+    """Judge the documents with the subject of a query as relevant.
+
+    Scores with these judgments measure how much a ranking depends on the topic.
+    """
+    relevant: dict[str, dict[str, int]] = defaultdict(dict)
+    for document in documents:
+        relevant[document.subject][document.id] = 1
+    return {query.id: relevant[query.subject] for query in queries}
 
 
 def write_qrels(path: str | Path, qrels: Qrels) -> None:
@@ -53,7 +56,7 @@ def write_qrels(path: str | Path, qrels: Qrels) -> None:
 class IdiolinkManifest(Record):
     """Description of an IdioLink dataset.
 
-    `released` is true if the digests of the raw files match the paper's release.
+    `released` states whether the digests of the raw files match those of the public files.
     """
 
     split: str
@@ -66,7 +69,10 @@ class IdiolinkManifest(Record):
 
 @dataclass(frozen=True)
 class Meanings:
-    """Documents and queries of one split and index composition, possibly without their texts."""
+    """The fields for scoring of the documents and queries of one split and index composition.
+
+    `released` states whether the digests of the raw files match those of the public files.
+    """
 
     split: str
     composition: str
@@ -76,20 +82,20 @@ class Meanings:
 
     @classmethod
     def load_meanings(cls, folder: str | Path) -> "Meanings":
-        """Load the meanings from a dataset folder, which need not contain the texts.
+        """Load the meanings from a dataset folder; only its `scoring_files` are read.
 
         Raises:
             UserError: A file is missing or invalid.
         """
-        meanings, manifest = cls.scoring_files(folder)
-        described = load_record(manifest, IdiolinkManifest)
-        rows = load_jsonl(meanings, JudgedMeaning)
+        meanings_path, manifest_path = cls.scoring_files(folder)
+        manifest = load_record(manifest_path, IdiolinkManifest)
+        meanings = load_jsonl(meanings_path, JudgedMeaning)
         return Meanings(
-            split=described.split,
-            composition=described.composition,
-            released=described.released,
-            documents=[each for each in rows if each.text == "document"],
-            queries=[each for each in rows if each.text == "query"],
+            split=manifest.split,
+            composition=manifest.composition,
+            released=manifest.released,
+            documents=[meaning for meaning in meanings if meaning.text == "document"],
+            queries=[meaning for meaning in meanings if meaning.text == "query"],
         )
 
     @staticmethod
@@ -106,7 +112,7 @@ class IdiolinkDataset(Meanings):
     queries: list[Query]
 
     def composed(self, composition: str) -> "IdiolinkDataset":
-        """Return the same queries with only the documents of an index composition."""
+        """Return a copy with only the documents of an index composition, and all queries."""
         documents = compose_index(self.documents, composition)
         return IdiolinkDataset(self.split, composition, self.released, documents, self.queries)
 
@@ -114,11 +120,10 @@ class IdiolinkDataset(Meanings):
         """Save the documents, queries, meanings, qrels (TREC format) and manifest."""
         save_jsonl(Path(folder, "documents.jsonl"), self.documents)
         save_jsonl(Path(folder, "queries.jsonl"), self.queries)
-        meanings, manifest = self.scoring_files(folder)
-        save_jsonl(meanings, self._judged())
-        qrels = meaning_qrels(self.queries, self.documents)
-        write_qrels(Path(folder, "qrels.txt"), qrels)
-        described = IdiolinkManifest(
+        meanings_path, manifest_path = self.scoring_files(folder)
+        save_jsonl(meanings_path, self._meanings())
+        write_qrels(Path(folder, "qrels.txt"), meaning_qrels(self.queries, self.documents))
+        manifest = IdiolinkManifest(
             split=self.split,
             composition=self.composition,
             released=self.released,
@@ -126,10 +131,10 @@ class IdiolinkDataset(Meanings):
             documents=len(self.documents),
             queries=len(self.queries),
         )
-        write_json(manifest, described.model_dump())
+        write_json(manifest_path, manifest.model_dump())
 
-    def _judged(self) -> list[JudgedMeaning]:
-        """Return the documents, then the queries, without their texts."""
+    def _meanings(self) -> list[JudgedMeaning]:
+        """Return the fields for scoring of all documents, followed by those of all queries."""
         fields = set(Meaning.model_fields)
         documents = [
             JudgedMeaning(text="document", **document.model_dump(include=fields))
@@ -148,11 +153,11 @@ class IdiolinkDataset(Meanings):
         Raises:
             UserError: A file is missing or invalid.
         """
-        described = load_record(Path(folder, "manifest.json"), IdiolinkManifest)
+        manifest = load_record(Path(folder, "manifest.json"), IdiolinkManifest)
         return cls(
-            split=described.split,
-            composition=described.composition,
-            released=described.released,
+            split=manifest.split,
+            composition=manifest.composition,
+            released=manifest.released,
             documents=load_jsonl(Path(folder, "documents.jsonl"), Document),
             queries=load_jsonl(Path(folder, "queries.jsonl"), Query),
         )

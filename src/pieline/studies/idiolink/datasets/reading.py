@@ -1,4 +1,4 @@
-"""Readers of an IdioLink split: a strict one, and a lenient one for checks of the data."""
+"""Readers of IdioLink's texts: `read_split` rejects faulty data, `read_loosely` accepts it."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,21 +16,23 @@ from pieline.studies.idiolink.raw import read_rows, read_texts
 from pieline.studies.idiolink.records import Collection, Document, PieText, Query, parse_id
 
 _MAX_SHARE_WITHOUT_PIE = 0.05
-"""The data is rejected if at least this share of literal and idiomatic spans contains no word of
-the PIE.
-"""
+"""A file is rejected if at least this share of its literal and idiomatic spans contains no word of
+their PIE."""
 MOST_WHOLE = 0.05
-"""Maximum share of spans that cover three quarters of their sentence."""
+"""Maximum share of spans that cover at least three quarters of their sentence."""
 MOST_WITH_PIE = 0.05
-"""Maximum share of simplification and sense spans that are the PIE."""
+"""Maximum share of simplification and sense spans that contain the PIE."""
 MOST_LITERAL = 0.05
-"""Maximum share of simplification and sense texts that are copies of literal texts, and of sense
-texts that are copies of idiomatic texts, apart from the span."""
+"""Maximum share of simplification and sense texts that copy a literal text, and maximum share of
+sense texts that copy an idiomatic text. A copy may have another span."""
 _FEWEST = 2
+"""Minimum number of implausible texts for which a file is rejected."""
 
 
 def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
-    """Read `indexes.json` and `queries.json` of one split.
+    """Read `indexes.json` and `queries.json` of one split, and check their plausibility.
+
+    A warning is printed if some texts are near-duplicates.
 
     Raises:
         UserError: A file is invalid (see `read_texts`); a text is repeated, or is both a document
@@ -39,73 +41,83 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             spellings; or a query has no relevant document.
     """
     index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
-    names = {text_key(query.sentence): query.id for query in query_texts}
+    query_ids = {text_key(query.sentence): query.id for query in query_texts}
     for document in index:
-        if query := names.get(text_key(document.sentence)):
+        if query_id := query_ids.get(text_key(document.sentence)):
             raise UserError(
-                f"the document is also query {query!r} in {queries}",
+                f"the document is also query {query_id!r} in {queries}",
                 where=f"{documents}: {document.id}",
                 hint="remove it from one of the files",
             )
-    texts: list[tuple[str | Path, PieText]] = [(documents, text) for text in index]
-    texts += [(queries, text) for text in query_texts]
-    _check_spelling(texts)
+    texts_with_paths: list[tuple[str | Path, PieText]] = [(documents, text) for text in index]
+    texts_with_paths += [(queries, text) for text in query_texts]
+    _check_spelling(texts_with_paths)
     _check_texts(index, documents)
     _check_texts(query_texts, queries)
-    _check_ids(texts)
-    relevant = meaning_qrels(query_texts, index)
-    if without := [query for query in query_texts if not relevant[query.id]]:
+    _check_ids(texts_with_paths)
+    qrels = meaning_qrels(query_texts, index)
+    if unanswerable := [query for query in query_texts if not qrels[query.id]]:
         raise UserError(
-            f"no relevant document for {without[0].pie!r} ({len(without)} of {len(query_texts)}"
-            " queries have none)",
-            where=f"{queries}: {without[0].id}",
+            f"no relevant document for {unanswerable[0].pie!r} ({len(unanswerable)} of"
+            f" {len(query_texts)} queries have none)",
+            where=f"{queries}: {unanswerable[0].id}",
             hint=f"use queries and {documents} from the same split",
         )
-    described = [(text.id, text.sentence, (text.pie, text.usage)) for _, text in texts]
-    warn_of_near_duplicates(described, documents)
+    texts_with_kinds = [
+        (text.id, text.sentence, (text.pie, text.usage)) for _, text in texts_with_paths
+    ]
+    warn_of_near_duplicates(texts_with_kinds, documents)
     return index, query_texts
 
 
-def _check_spelling(texts: Iterable[tuple[str | Path, PieText]]) -> None:
-    """Raise a `UserError` if a PIE or subject has two spellings; `texts` have their paths."""
-    spellings: dict[tuple[str, str], str] = {}
-    for path, text in texts:
+def _check_spelling(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> None:
+    """Raise a `UserError` if a PIE or subject has two spellings."""
+    first_spellings: dict[tuple[str, str], str] = {}
+    for path, text in texts_with_paths:
         for field, value in (("idiom", text.pie), ("subject", text.subject)):
             letters = normalize(value).replace(" ", "")
-            spelling = spellings.setdefault((field, letters), value)
-            if value != spelling:
-                ours, other = quote_both(value, spelling)
+            first_spelling = first_spellings.setdefault((field, letters), value)
+            if value != first_spelling:
+                quoted_value, quoted_first = quote_both(value, first_spelling)
                 raise UserError(
-                    f"{field} {ours} is spelled {other} in another record",
+                    f"{field} {quoted_value} is spelled {quoted_first} in another record",
                     where=f"{path}: {text.id}",
                     hint="use the same spelling in all records",
                 )
 
 
-def _check_ids(places: Iterable[tuple[str | Path, PieText]]) -> None:
-    """Raise a `UserError` if ids in the released format contradict the idioms or subjects."""
-    first: dict[tuple[str, int | str], PieText] = {}
-    for path, text in places:
+def _check_ids(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> None:
+    """Raise a `UserError` if texts whose ids state the same PIE or domain differ in this field.
+
+    Ids that do not have the form of the public ids are not checked.
+    """
+    first_text_of_pie: dict[int, PieText] = {}
+    first_text_of_domain: dict[str, PieText] = {}
+    for path, text in texts_with_paths:
         try:
-            parts = parse_id(text.id)
+            parsed = parse_id(text.id)
         except UserError:
             continue
-        for field, part, name in (
-            ("idiom", parts.pie_number, "pie"),
-            ("subject", parts.domain, "subject"),
-        ):
-            other = first.setdefault((field, part), text)
-            if getattr(other, name) != getattr(text, name):
-                raise UserError(
-                    f"{field} is {getattr(text, name)!r}, but {getattr(other, name)!r} in"
-                    f" {other.id}, whose id states the same {field}",
-                    where=f"{path}: {text.id}",
-                    hint=f"correct the {field}, or use ids in another format",
-                )
+        where = f"{path}: {text.id}"
+        other = first_text_of_pie.setdefault(parsed.pie_number, text)
+        _check_equal("idiom", text.pie, other.pie, other.id, where=where)
+        other = first_text_of_domain.setdefault(parsed.domain, text)
+        _check_equal("subject", text.subject, other.subject, other.id, where=where)
+
+
+def _check_equal(field: str, value: str, other_value: str, other_id: str, *, where: str) -> None:
+    """Raise a `UserError` if a field differs from the field of the text with id `other_id`."""
+    if value != other_value:
+        raise UserError(
+            f"{field} is {value!r}, but {other_value!r} in {other_id}, whose id states the same"
+            f" {field}",
+            where=where,
+            hint=f"correct the {field}, or use ids in another format",
+        )
 
 
 def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Check one file for repeated texts and for usages and spans that contradict other columns.
+    """Check the texts of one file.
 
     Raises:
         UserError: A text is repeated; a usage contradicts the id; too many spans or usages are
@@ -121,16 +133,17 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 
 def _check_repetitions_and_usages(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` if a text is repeated, or its usage contradicts its id."""
-    ids: dict[tuple[str, str], str] = {}
+    """Raise a `UserError` if a text is repeated, or if its usage contradicts its id."""
+    first_ids: dict[tuple[str, str], str] = {}
     for text in texts:
-        first = ids.setdefault((text_key(text.sentence), text.pie), text.id)
-        if first != text.id:
-            problem = f"same sentence and idiom as {first}"
+        first_id = first_ids.setdefault((text_key(text.sentence), text.pie), text.id)
+        if first_id != text.id:
+            problem = f"same sentence and idiom as {first_id}"
             raise UserError(problem, where=f"{path}: {text.id}", hint="remove one of them")
-        if (usage_of_id := _usage_of_id(text.id)) not in (None, text.usage):
+        usage_in_id = _usage_in_id(text.id)
+        if usage_in_id is not None and usage_in_id != text.usage:
             raise UserError(
-                f"usage is {text.usage!r}, but the id says {usage_of_id!r}",
+                f"usage is {text.usage!r}, but the id says {usage_in_id!r}",
                 where=f"{path}: {text.id}",
                 hint="correct the usage, or use ids in another format",
             )
@@ -138,13 +151,18 @@ def _check_repetitions_and_usages(texts: Sequence[Document | Query], path: str |
 
 def _check_idioms(texts: Sequence[Document | Query], path: str | Path) -> None:
     """Raise a `UserError` if too many literal and idiomatic spans have no word of their PIE."""
-    marked = [text for text in texts if text.usage in ("literal", "idiomatic")]
-    mismatches = [text for text in marked if not _starts(text.span) & _starts(text.pie)]
-    if mismatches and len(mismatches) >= _MAX_SHARE_WITHOUT_PIE * len(marked):
+    texts_with_pie = [text for text in texts if text.usage in ("literal", "idiomatic")]
+    mismatches = [
+        text
+        for text in texts_with_pie
+        if _word_starts(text.span).isdisjoint(_word_starts(text.pie))
+    ]
+    if mismatches and len(mismatches) >= _MAX_SHARE_WITHOUT_PIE * len(texts_with_pie):
+        example = mismatches[0]
         raise UserError(
-            f"{len(mismatches)} of {len(marked)} literal and idiomatic spans do not match their"
-            f" idiom, such as {mismatches[0].span!r} for {mismatches[0].pie!r}",
-            where=f"{path}: {mismatches[0].id}",
+            f"{len(mismatches)} of {len(texts_with_pie)} literal and idiomatic spans do not match"
+            f" their idiom, such as {example.span!r} for {example.pie!r}",
+            where=f"{path}: {example.id}",
             hint="check that the column idiom belongs to these texts",
         )
 
@@ -153,20 +171,27 @@ _USAGE_HINT = "check that the column usage belongs to these texts"
 
 
 def _check_spans(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` if too many spans are whole sentences, or the PIE despite their usage."""
+    """Raise a `UserError` if too many spans are implausible.
+
+    A span is implausible if it covers most of its sentence, or if it contains the PIE although the
+    text is a simplification or sense text.
+    """
+    too_long = [text for text in texts if covers(text.span, text.sentence)]
     refuse_above(
         MOST_WHOLE,
-        _places([text for text in texts if covers(text.span, text.sentence)], path),
+        _findings(too_long, path),
         len(texts),
         "spans are whole sentences",
         fewest=_FEWEST,
         hint="mark only the words with the meaning",
     )
     reworded = [text for text in texts if text.usage in ("simplification", "sense")]
-    with_pie = [text for text in reworded if _starts(text.pie) <= _starts(text.span)]
+    with_pie = [
+        text for text in reworded if _word_starts(text.pie).issubset(_word_starts(text.span))
+    ]
     refuse_above(
         MOST_WITH_PIE,
-        _places(with_pie, path),
+        _findings(with_pie, path),
         len(reworded),
         "simplification and sense spans are the idiom",
         fewest=_FEWEST,
@@ -175,47 +200,54 @@ def _check_spans(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 
 def _check_copies(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` if too many texts are copies of texts with another meaning."""
-    idiomatic = {_context(text) for text in texts if text.usage == "idiomatic"}
-    only_literal = {_context(text) for text in texts if text.usage == "literal"} - idiomatic
+    """Raise a `UserError` if too many texts are copies of texts with an implausible usage.
+
+    Copies have the same words around the span. A simplification should copy an idiomatic text, and
+    a sense text should copy no text.
+    """
+    idiomatic_contexts = {_context(text) for text in texts if text.usage == "idiomatic"}
+    literal_contexts = {_context(text) for text in texts if text.usage == "literal"}
+    only_literal_contexts = literal_contexts - idiomatic_contexts
     reworded = [text for text in texts if text.usage in ("simplification", "sense")]
+    copies_of_literal = [text for text in reworded if _context(text) in only_literal_contexts]
     refuse_above(
         MOST_LITERAL,
-        _places([text for text in reworded if _context(text) in only_literal], path),
+        _findings(copies_of_literal, path),
         len(reworded),
         "simplification and sense texts are copies of literal texts",
         fewest=_FEWEST,
         hint=_USAGE_HINT,
     )
-    senses = [text for text in texts if text.usage == "sense"]
+    sense_texts = [text for text in texts if text.usage == "sense"]
+    copies_of_idiomatic = [text for text in sense_texts if _context(text) in idiomatic_contexts]
     refuse_above(
         MOST_LITERAL,
-        _places([text for text in senses if _context(text) in idiomatic], path),
-        len(senses),
+        _findings(copies_of_idiomatic, path),
+        len(sense_texts),
         "sense texts are copies of idiomatic texts",
         fewest=_FEWEST,
         hint=_USAGE_HINT,
     )
 
 
-def _places(texts: Iterable[PieText], path: str | Path) -> list[tuple[str | Path, str]]:
-    """Return the place and the span of each text, for an error message."""
+def _findings(texts: Iterable[PieText], path: str | Path) -> list[tuple[str | Path, str]]:
+    """Return the place and the span of each text, as findings for `refuse_above`."""
     return [(f"{path}: {text.id}", repr(text.span)) for text in texts]
 
 
 def _context(text: PieText) -> tuple[str, str, str]:
-    """Return the PIE and the words around the span, which a simplification keeps."""
+    """Return the PIE, the text before the span and the text after the span, for comparison."""
     before, _, after = text.sentence.partition(text.span)
     return text.pie, text_key(before), text_key(after)
 
 
-def _starts(text: str) -> set[str]:
+def _word_starts(text: str) -> set[str]:
     """Return the first three letters of each word except articles."""
     return {word[:3] for word in normalize(text).split()} - {"a", "an", "the"}
 
 
-def _usage_of_id(text_id: str) -> str | None:
-    """Return the usage in an id of the released format, or None for other ids."""
+def _usage_in_id(text_id: str) -> str | None:
+    """Return the usage in an id, or None if the id does not have the form of the public ids."""
     try:
         return parse_id(text_id).usage
     except UserError:
@@ -223,11 +255,11 @@ def _usage_of_id(text_id: str) -> str | None:
 
 
 FILE_NAMES: dict[Collection, str] = {"documents": "indexes.json", "queries": "queries.json"}
-"""Names of the released files, by collection."""
+"""Names of the public files of a split, by collection."""
 
 
 class LooseText(BaseModel):
-    """A record in the released format whose values may be invalid."""
+    """A record in the format of the public data, whose values may be invalid."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
@@ -243,7 +275,10 @@ class LooseText(BaseModel):
 
     @property
     def outside_span(self) -> tuple[str, str]:
-        """The text before and after the span; for a missing span, the whole sentence and ""."""
+        """The text before the span and the text after the span.
+
+        If the span is empty or not in the sentence, these are the whole sentence and "".
+        """
         if not self.span:
             return self.sentence, ""
         before, _, after = self.sentence.partition(self.span)
@@ -253,16 +288,20 @@ class LooseText(BaseModel):
 def read_loosely(
     folders: Iterable[tuple[SplitName, str | Path]],
 ) -> tuple[list[LooseText], list[Path]]:
-    """Return the texts of several splits, and the paths of the files that were read.
+    """Read the texts of several splits; return them and the paths of their files.
+
+    Args:
+        folders: Name and folder of each split.
 
     Raises:
         UserError: A file is missing or not a JSON array of objects, or an object has a missing or
             mistyped field.
     """
     texts: list[LooseText] = []
-    files = []
+    paths = []
     for split, folder in folders:
-        for collection, name in FILE_NAMES.items():
-            files.append(Path(folder) / name)
-            texts += read_rows(files[-1], LooseText, split=split, collection=collection)
-    return texts, files
+        for collection, file_name in FILE_NAMES.items():
+            path = Path(folder) / file_name
+            texts += read_rows(path, LooseText, split=split, collection=collection)
+            paths.append(path)
+    return texts, paths

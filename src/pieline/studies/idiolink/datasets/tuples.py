@@ -1,8 +1,9 @@
 """Training tuples for contrastive fine-tuning (IdioLink, section 4.3)."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -30,14 +31,18 @@ class TrainingTuple(Record):
     soft: tuple[str, ...] = Field(strict=False)
 
 
-class _ReleasedTuple(Record):
-    """A line of the released file of mined tuples, with texts instead of ids."""
+class _MinedTuple(Record):
+    """A line of the authors' file of mined tuples, which contains sentences instead of ids."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     query: str
     positive: str
     negatives: list[str]
+
+
+QueryOrDocument = TypeVar("QueryOrDocument", Query, Document)
+_OTHER_FILE = "use the file of this split"
 
 
 def sample_tuples(
@@ -48,42 +53,58 @@ def sample_tuples(
     hard: int = HARD_NEGATIVES,
     soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """Sample one tuple per query, in query order; documents are drawn without replacement.
+    """Sample one tuple per query, in the order of the queries.
 
-    Each query has its own generator, so its tuple does not depend on the other queries.
+    The documents of a tuple are drawn without replacement. A query's tuple does not depend on the
+    other queries, because each query has its own random generator.
+
+    Args:
+        queries: Queries of the split.
+        documents: Documents of the split.
+        seed: Seed of the random generators.
+        hard: Number of hard negatives per tuple.
+        soft: Number of soft negatives per tuple.
 
     Raises:
         UserError: The documents are too few for the positive or the negatives of a query.
     """
-    ids = [document.id for document in documents]
-    result = []
+    tuples = []
     for query in queries:
-        same_meaning, opposite, others = [], [], []
-        for name, document in zip(ids, documents, strict=True):
+        same_meaning_ids, opposite_ids, other_pie_ids = [], [], []
+        for document in documents:
             if document.pie != query.pie:
-                others.append(name)
+                other_pie_ids.append(document.id)
             elif document.usage in RELEVANT_USAGES[query.usage]:
-                same_meaning.append(name)
+                same_meaning_ids.append(document.id)
             else:
-                opposite.append(name)
+                opposite_ids.append(document.id)
+        _check_number(same_meaning_ids, 1, "documents of the same meaning", query)
+        _check_number(opposite_ids, hard, "documents of the opposite meaning", query)
+        _check_number(other_pie_ids, soft, "documents of other PIEs", query)
+        # The order of the draws is part of the result, because they share the generator.
         generator = random.Random(f"{seed}/{query.id}")  # noqa: S311 - not security-related
-        samples = []
-        for kind, names, count in (
-            ("documents of the same meaning", same_meaning, 1),
-            ("documents of the opposite meaning", opposite, hard),
-            ("documents of other PIEs", others, soft),
-        ):
-            if len(names) < count:
-                raise UserError(
-                    f"only {len(names)} {kind}, {count} needed",
-                    where=query.id,
-                    hint="train on a split with more documents",
-                )
-            samples.append(generator.sample(names, count))
-        (positive,), hard_ids, soft_ids = samples
-        negatives = {"hard": tuple(hard_ids), "soft": tuple(soft_ids)}
-        result.append(TrainingTuple(query=query.id, positive=positive, **negatives))
-    return result
+        positive = generator.sample(same_meaning_ids, 1)[0]
+        hard_negatives = generator.sample(opposite_ids, hard)
+        soft_negatives = generator.sample(other_pie_ids, soft)
+        tuples.append(
+            TrainingTuple(
+                query=query.id,
+                positive=positive,
+                hard=tuple(hard_negatives),
+                soft=tuple(soft_negatives),
+            )
+        )
+    return tuples
+
+
+def _check_number(document_ids: Sequence[str], needed: int, kind: str, query: Query) -> None:
+    """Raise a `UserError` if there are fewer documents of a kind than a query needs."""
+    if len(document_ids) < needed:
+        raise UserError(
+            f"only {len(document_ids)} {kind}, {needed} needed",
+            where=query.id,
+            hint="train on a split with more documents",
+        )
 
 
 def read_released_tuples(
@@ -94,54 +115,74 @@ def read_released_tuples(
     hard: int = HARD_NEGATIVES,
     soft: int = SOFT_NEGATIVES,
 ) -> list[TrainingTuple]:
-    """Read the tuples that the authors mined, with the first `hard` and `soft` negatives of each.
+    """Read the tuples that the authors mined.
+
+    Args:
+        path: Path of the authors' file: one JSON object per line.
+        queries: Queries of the split.
+        documents: Documents of the split.
+        hard: Number of hard negatives to keep per tuple; the first ones are kept.
+        soft: Number of soft negatives to keep per tuple; the first ones are kept.
 
     Raises:
         UserError: A line is invalid, contains a text that is not in the split, or does not have
             one positive, two hard negatives and three soft negatives, in this order.
     """
-    by_query = {text_key(query.sentence): query for query in queries}
-    by_document = {text_key(document.sentence): document for document in documents}
-    other_file = "use the file of this split"
-    result = []
+    query_by_key = {text_key(query.sentence): query for query in queries}
+    document_by_key = {text_key(document.sentence): document for document in documents}
+    tuples = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
         try:
-            row = _ReleasedTuple.model_validate_json(line)
-            query, positive = by_query[text_key(row.query)], by_document[text_key(row.positive)]
-            negatives = [by_document[text_key(text)] for text in row.negatives]
+            mined = _MinedTuple.model_validate_json(line)
         except ValidationError as error:
             raise UserError(explain(error), where=where, hint="fetch the file again") from None
-        except KeyError as error:
-            texts = (row.query, row.positive, *row.negatives)
-            text = next(text for text in texts if text_key(text) == error.args[0])
-            problem = f"text {text[:40]!r} is not in the split"
-            raise UserError(problem, where=where, hint=other_file) from None
-        opposite, others = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
-        if not _is_expected(query, positive, opposite, others):
+        query = _find_text(mined.query, query_by_key, where)
+        positive = _find_text(mined.positive, document_by_key, where)
+        negatives = [_find_text(text, document_by_key, where) for text in mined.negatives]
+        hard_negatives, soft_negatives = negatives[:HARD_NEGATIVES], negatives[HARD_NEGATIVES:]
+        if not _is_valid_tuple(query, positive, hard_negatives, soft_negatives):
             raise UserError(
                 "expected one positive, two hard and three soft negatives, in this order",
                 where=where,
-                hint=other_file,
+                hint=_OTHER_FILE,
             )
-        result.append(
+        tuples.append(
             TrainingTuple(
                 query=query.id,
                 positive=positive.id,
-                hard=tuple(text.id for text in opposite[:hard]),
-                soft=tuple(text.id for text in others[:soft]),
+                hard=tuple(document.id for document in hard_negatives[:hard]),
+                soft=tuple(document.id for document in soft_negatives[:soft]),
             )
         )
-    return result
+    return tuples
 
 
-def _is_expected(
-    query: Query, positive: Document, opposite: Sequence[Document], others: Sequence[Document]
+def _find_text(
+    sentence: str, text_by_key: Mapping[str, QueryOrDocument], where: str
+) -> QueryOrDocument:
+    """Return the query or document with a sentence; raise a `UserError` if there is none."""
+    text = text_by_key.get(text_key(sentence))
+    if text is None:
+        problem = f"text {sentence[:40]!r} is not in the split"
+        raise UserError(problem, where=where, hint=_OTHER_FILE)
+    return text
+
+
+def _is_valid_tuple(
+    query: Query,
+    positive: Document,
+    hard_negatives: Sequence[Document],
+    soft_negatives: Sequence[Document],
 ) -> bool:
     """Return whether the documents of a tuple have the right PIEs, meanings and number."""
     same_meaning = RELEVANT_USAGES[query.usage]
     if positive.pie != query.pie or positive.usage not in same_meaning:
         return False
-    if any(text.pie != query.pie or text.usage in same_meaning for text in opposite):
+    for document in hard_negatives:
+        if document.pie != query.pie or document.usage in same_meaning:
+            return False
+    if any(document.pie == query.pie for document in soft_negatives):
         return False
-    return len(others) == SOFT_NEGATIVES and all(text.pie != query.pie for text in others)
+    # A file with too few hard negatives has too few soft negatives, too.
+    return len(soft_negatives) == SOFT_NEGATIVES
