@@ -22,7 +22,7 @@ from pieline.studies.idiolink.originals.pie_filter import (
     count_labels,
     filter_pies,
     read_exclusions,
-    readings_of,
+    verdicts_by_interpretation,
 )
 from pieline.studies.idiolink.raw import read_magpie
 
@@ -104,7 +104,7 @@ def test_the_released_reading_accepts_either_share() -> None:
     ],
 )
 def test_each_reading_of_the_confidence(label_counts: LabelCounts, kept: set[str]) -> None:
-    readings = readings_of({"a PIE": label_counts}, PAPER, {})
+    readings = verdicts_by_interpretation({"a PIE": label_counts}, PAPER, {})
     assert {name for name, (verdict,) in readings.items() if verdict.kept} == kept
 
 

@@ -1,8 +1,7 @@
-"""PIE selection from MAGPIE (section 3.2.1), and its comparison with the released list."""
+"""PIE selection from MAGPIE (section 3.2.1), and a comparison with the authors' selection."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +19,7 @@ from pieline.studies.idiolink.originals.pie_filter import (
     count_labels,
     filter_pies,
     read_exclusions,
-    readings_of,
+    verdicts_by_interpretation,
 )
 from pieline.studies.idiolink.raw import read_magpie, read_texts
 from pieline.studies.idiolink.records import Document
@@ -29,7 +28,10 @@ _COLUMNS = ["id", "idiom", "valid"]
 
 
 class Candidate(Record):
-    """A row of `MAGPIE_SOURCE_IDIOMS.csv`; `valid` is the annotators' verdict."""
+    """A row of the authors' list of candidate PIEs, `MAGPIE_SOURCE_IDIOMS.csv`.
+
+    `valid` is the annotators' verdict.
+    """
 
     number: Annotated[int, Field(strict=False)]
     pie: str
@@ -37,17 +39,19 @@ class Candidate(Record):
 
 
 class ReleasedComparison(Record):
-    """Comparison of our selection with the released one; lists contain PIEs.
+    """Comparison of our selection with the public data: the authors' list of candidates and splits.
 
     Attributes:
-        candidates: Number of PIEs on the released list (118 in the paper).
-        valid: Number of PIEs marked valid on the list (109 in the released file).
-        used: Number of PIEs in a released split (107 in the paper).
-        valid_but_unused: PIEs marked valid but in no released split.
-        only_ours, only_released: PIEs that we keep but the released splits lack, and the reverse.
-        candidates_we_add, candidates_we_drop: PIEs that meet our criteria but are not on the
-            released list, and the reverse.
-        same_number: Whether all candidates in both selections have the same number.
+        candidates: Number of PIEs on the authors' list (118 in the paper).
+        valid: Number of PIEs marked valid on the authors' list (109 in the public file).
+        used: Number of PIEs in a public split (107 in the paper).
+        valid_but_unused: PIEs marked valid on the authors' list, but in no public split.
+        only_ours: PIEs that we keep, but that are in no public split.
+        only_released: PIEs in a public split that we do not keep.
+        candidates_we_add: PIEs that meet our criteria, but are not on the authors' list.
+        candidates_we_drop: PIEs on the authors' list that do not meet our criteria.
+        same_number: Whether every PIE that meets our criteria and is on the authors' list has the
+            same number in both.
     """
 
     candidates: int
@@ -65,15 +69,19 @@ class FilterReport(Record):
     """Summary of the filter.
 
     Attributes:
-        semantics: Reading of the criteria, `paper` or `released`.
-        pies, occurrences: Number of PIEs and of their occurrences in MAGPIE.
+        semantics: Configured interpretation of the criteria (see `Semantics`).
+        thresholds: Configured thresholds of the criteria, by field of `FilterThresholds`.
+        pies: Number of PIEs in MAGPIE.
+        occurrences: Number of occurrences of PIEs in MAGPIE.
         candidates: Number of PIEs that meet the three criteria, before manual exclusion.
         kept: Number of PIEs that the study uses.
         failed: Number of PIEs that fail each criterion; a PIE may fail several.
-        kept_by_reading: Number of PIEs kept under each reading of the criteria (see
-            `readings_of`), after manual exclusion and before selection by the configuration.
-        differs: Name of the only reading, `paper` or `released`, under which a PIE is kept, by PIE.
-        released: Comparison with the released list; null without that list.
+        kept_by_reading: Number of PIEs kept under each interpretation of the criteria (see
+            `verdicts_by_interpretation`), after manual exclusion and before selection by the
+            configuration.
+        differs: For each PIE that is kept under only one of the interpretations `paper` and
+            `released`, the name of this interpretation.
+        released: Comparison with the public data; null if the authors' list is not available.
         computed_from: Digests of the input files.
     """
 
@@ -91,33 +99,34 @@ class FilterReport(Record):
 
 
 READINGS = ("any_confidence", "confident_annotations", "paper", "released")
-"""Readings of the criteria in `FilterReport.kept_by_reading` (see `readings_of`)."""
+"""Interpretations of the criteria in `FilterReport.kept_by_reading`."""
 
 
 def _kept(reading: str) -> Measure[FilterReport]:
+    """Return the measure of the number of PIEs kept under one interpretation."""
     return Measure(f"kept_by_{reading}", lambda report: report.kept_by_reading[reading], decimals=0)
 
 
 FILTER = (
     Measure[FilterReport]("candidate_pies", attrgetter("candidates"), decimals=0),
-    *map(_kept, READINGS),
+    *(_kept(reading) for reading in READINGS),
     Measure[FilterReport](
         "removed_pies", lambda report: report.failed.get("manual", 0), decimals=0
     ),
 )
-"""Measures of the filter (section 3.2.1); the paper does not report the readings."""
+"""Measures of the filter (section 3.2.1). The paper does not report `kept_by_…`."""
 
 
 def read_candidates(path: str | Path) -> list[Candidate]:
-    """Read the released list of candidates.
+    """Read the authors' list of candidate PIEs.
 
     Raises:
         UserError: The columns are wrong, a line is invalid, or a PIE is repeated.
     """
     hint = f"the columns are {', '.join(_COLUMNS)}: a number, a PIE and 0 or 1"
     candidates: dict[str, Candidate] = {}
-    for line, row in read_table(path, _COLUMNS, more=[], hint=hint):
-        where, pie = f"{path}:{line}", row["idiom"]
+    for line_number, row in read_table(path, _COLUMNS, more=[], hint=hint):
+        where, pie = f"{path}:{line_number}", row["idiom"]
         if row["valid"] not in ("0", "1") or not pie.strip() or pie in candidates:
             raise UserError("invalid or repeated candidate", where=where, hint=hint)
         fields = {"number": row["id"], "pie": pie, "valid": row["valid"] == "1"}
@@ -126,16 +135,21 @@ def read_candidates(path: str | Path) -> list[Candidate]:
 
 
 def used_pies(documents: Iterable[str | Path]) -> set[str]:
-    """Return the PIEs of the documents in released files.
+    """Return the PIEs of the documents in the files `documents`.
 
     Raises:
-        UserError: A file is not in the released format.
+        UserError: A file does not have the format of the public data.
     """
-    return {text.pie for path in documents for text in read_texts(path, Document)}
+    return {document.pie for path in documents for document in read_texts(path, Document)}
 
 
 def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
-    """Return the reasons for the manual exclusions that the released files imply, by PIE."""
+    """Return the candidates that the authors excluded, with the reasons that their data implies.
+
+    Args:
+        candidates: The authors' list of candidates.
+        used: PIEs in a split of the public data.
+    """
     reasons = {}
     for candidate in candidates:
         if candidate.pie in used:
@@ -150,44 +164,61 @@ def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict
 def mark_released(
     verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
 ) -> list[PieVerdict]:
-    """Return the verdicts with each PIE's status on the released list in `released`."""
+    """Return copies of the verdicts, with the PIEs' status in the public data as `released`.
+
+    Args:
+        verdicts: Verdicts of our filter.
+        candidates: The authors' list of candidates.
+        used: PIEs in a split of the public data.
+    """
     is_valid = {candidate.pie: candidate.valid for candidate in candidates}
-    marked = []
+    verdicts_with_status = []
     for verdict in verdicts:
         if verdict.pie in used:
             status = "used"
         elif verdict.pie not in is_valid:
             status = "absent"
+        elif is_valid[verdict.pie]:
+            status = "valid"
         else:
-            status = "valid" if is_valid[verdict.pie] else "invalid"
-        marked.append(verdict.model_copy(update={"released": status}))
-    return marked
+            status = "invalid"
+        verdicts_with_status.append(verdict.model_copy(update={"released": status}))
+    return verdicts_with_status
 
 
 def compare_released(
     verdicts: Sequence[PieVerdict], candidates: Sequence[Candidate], used: Set[str]
 ) -> ReleasedComparison:
-    """Compare our selection with the released list and the PIEs used in the released splits."""
-    released = {candidate.pie: candidate.number for candidate in candidates}
-    ours = {verdict.pie: verdict.number for verdict in verdicts if verdict.number is not None}
-    kept = {verdict.pie for verdict in verdicts if verdict.kept}
-    valid = {candidate.pie for candidate in candidates if candidate.valid}
+    """Compare our selection with the public data.
+
+    Args:
+        verdicts: Verdicts of our filter.
+        candidates: The authors' list of candidates.
+        used: PIEs in a split of the public data.
+    """
+    their_numbers = {candidate.pie: candidate.number for candidate in candidates}
+    our_numbers = {
+        verdict.pie: verdict.number for verdict in verdicts if verdict.number is not None
+    }
+    common_pies = our_numbers.keys() & their_numbers.keys()
+    kept_pies = {verdict.pie for verdict in verdicts if verdict.kept}
+    valid_pies = {candidate.pie for candidate in candidates if candidate.valid}
     return ReleasedComparison(
-        candidates=len(released),
-        valid=len(valid),
+        candidates=len(their_numbers),
+        valid=len(valid_pies),
         used=len(used),
-        valid_but_unused=sorted(valid - used),
-        only_ours=sorted(kept - used),
-        only_released=sorted(used - kept),
-        candidates_we_add=sorted(ours.keys() - released.keys()),
-        candidates_we_drop=sorted(released.keys() - ours.keys()),
-        same_number=all(ours[pie] == released[pie] for pie in ours.keys() & released.keys()),
+        valid_but_unused=sorted(valid_pies - used),
+        only_ours=sorted(kept_pies - used),
+        only_released=sorted(used - kept_pies),
+        candidates_we_add=sorted(our_numbers.keys() - their_numbers.keys()),
+        candidates_we_drop=sorted(their_numbers.keys() - our_numbers.keys()),
+        same_number=all(our_numbers[pie] == their_numbers[pie] for pie in common_pies),
     )
 
 
 def filter_report(
     verdicts: Sequence[PieVerdict],
-    readings: Mapping[str, Sequence[PieVerdict]],
+    by_interpretation: Mapping[str, Sequence[PieVerdict]],
     *,
     semantics: str,
     thresholds: FilterThresholds,
@@ -198,14 +229,18 @@ def filter_report(
 
     Args:
         verdicts: Verdicts of the filter as configured.
-        readings: Verdicts under each reading, without selection by the configuration.
-        semantics: Configured reading.
+        by_interpretation: Verdicts under each interpretation, without selection by the
+            configuration.
+        semantics: Configured interpretation.
         thresholds: Configured thresholds.
-        released: Comparison with the released list, if available.
+        released: Comparison with the public data, if available.
         computed_from: Digests of the input files.
     """
-    kept = {name: {item.pie for item in items if item.kept} for name, items in readings.items()}
-    differing = kept["paper"] ^ kept["released"]
+    kept: dict[str, set[str]] = {}
+    for interpretation, its_verdicts in by_interpretation.items():
+        kept[interpretation] = {verdict.pie for verdict in its_verdicts if verdict.kept}
+    only_under = dict.fromkeys(kept["paper"] - kept["released"], "paper")
+    only_under.update(dict.fromkeys(kept["released"] - kept["paper"], "released"))
     return FilterReport(
         semantics=semantics,
         thresholds=thresholds.model_dump(),
@@ -213,16 +248,16 @@ def filter_report(
         occurrences=sum(verdict.occurrences for verdict in verdicts),
         candidates=sum(verdict.number is not None for verdict in verdicts),
         kept=sum(verdict.kept for verdict in verdicts),
-        failed=dict(Counter(name for verdict in verdicts for name in verdict.failed)),
-        kept_by_reading={name: len(pies) for name, pies in kept.items()},
-        differs={pie: "paper" if pie in kept["paper"] else "released" for pie in sorted(differing)},
+        failed=dict(Counter(criterion for verdict in verdicts for criterion in verdict.failed)),
+        kept_by_reading={interpretation: len(pies) for interpretation, pies in kept.items()},
+        differs=dict(sorted(only_under.items())),
         released=released,
         computed_from=computed_from,
     )
 
 
 class Pair(Record):
-    """A (PIE, domain) pair; one request generates all its documents or all its queries."""
+    """A (PIE, domain) pair; one request generates all documents or all queries of a pair."""
 
     pie: str
     pie_number: int
@@ -235,16 +270,13 @@ class Pair(Record):
 
 
 def pairs_of(verdicts: Iterable[PieVerdict], domains: Sequence[str]) -> list[Pair]:
-    """Return the (PIE, domain) pairs of the kept PIEs, in id order."""
-    numbers = {
-        verdict.pie: verdict.number
-        for verdict in verdicts
-        if verdict.kept and verdict.number is not None
-    }
-    return [
-        Pair(pie=pie, pie_number=numbers[pie], domain=domain)
-        for pie, domain in product(numbers, domains)
-    ]
+    """Pair each kept PIE with each domain, in the order of the verdicts and domains."""
+    pairs: list[Pair] = []
+    for verdict in verdicts:
+        if verdict.kept and verdict.number is not None:
+            pie, number = verdict.pie, verdict.number
+            pairs += [Pair(pie=pie, pie_number=number, domain=domain) for domain in domains]
+    return pairs
 
 
 def filter_magpie(
@@ -262,33 +294,34 @@ def filter_magpie(
         magpie: Path of the MAGPIE corpus.
         exclusions: Path of the TSV of manual exclusions.
         options: Criteria, PIEs and domains.
-        candidates: Path of the released list; None skips the comparison.
-        documents: Paths of the released documents, whose PIEs count as used.
+        candidates: Path of the authors' list of candidates; None skips the comparison with the
+            public data.
+        documents: Paths of the public documents.
         computed_from: Digests of the input files, for the report.
 
     Raises:
         UserError: A file is invalid, an excluded PIE is not in MAGPIE, or a PIE named in the
             configuration does not pass the filter.
     """
-    removed = read_exclusions(exclusions)
+    exclusion_reasons = read_exclusions(exclusions)
     counts = count_labels(read_magpie(magpie), options.thresholds)
     verdicts = filter_pies(
         counts,
         options.thresholds,
         options.semantics,
-        removed,
+        exclusion_reasons,
         only=options.pies,
         where=exclusions,
     )
-    readings = readings_of(counts, options.thresholds, removed)
+    by_interpretation = verdicts_by_interpretation(counts, options.thresholds, exclusion_reasons)
     comparison = None
     if candidates is not None:
-        released_list, used = read_candidates(candidates), used_pies(documents)
-        comparison = compare_released(readings[options.semantics], released_list, used)
-        verdicts = mark_released(verdicts, released_list, used)
+        authors_list, used = read_candidates(candidates), used_pies(documents)
+        comparison = compare_released(by_interpretation[options.semantics], authors_list, used)
+        verdicts = mark_released(verdicts, authors_list, used)
     report = filter_report(
         verdicts,
-        readings,
+        by_interpretation,
         semantics=options.semantics,
         thresholds=options.thresholds,
         released=comparison,

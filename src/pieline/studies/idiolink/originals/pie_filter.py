@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -18,16 +17,28 @@ from pieline.studies.idiolink.raw import Occurrence
 from pieline.studies.idiolink.records import DOMAINS, Domain
 
 Semantics = Literal["paper", "released"]
+"""Interpretation of the three criteria.
+
+`paper` follows section 3.2.1: a PIE needs enough occurrences, an idiomatic share among its
+idiomatic and literal occurrences within the bounds, and enough confidence in all of its
+annotations.
+
+`released` follows the authors' code, which produced their list of PIEs: a PIE needs enough
+occurrences, and an idiomatic or literal share among all of its occurrences within the bounds.
+Occurrences with low confidence are removed after counting, so a PIE fails the confidence criterion
+only if no idiomatic or literal occurrence remains.
+"""
 Criterion = Literal["occurrences", "balance", "confidence", "manual", "selection"]
+"""The three criteria of section 3.2.1, manual exclusion, and selection by the configuration."""
 
 
 class FilterThresholds(Frozen):
-    """Thresholds of the three criteria of section 3.2.1; both bounds of the share are inclusive.
+    """Thresholds of the three criteria of section 3.2.1.
 
     Attributes:
-        min_occurrences: Minimum number of MAGPIE's sentences with the PIE.
-        min_share, max_share: Bounds of the share of a usage.
-        min_confidence: Minimum confidence of MAGPIE's annotation (0 to 1).
+        min_occurrences: Minimum number of sentences in MAGPIE with the PIE.
+        min_share, max_share: Inclusive bounds of the share of a usage, as fractions.
+        min_confidence: Minimum confidence of an annotation in MAGPIE (0 to 1).
     """
 
     min_occurrences: int = 30
@@ -84,10 +95,11 @@ class PieVerdict(Record):
         idiomatic_share, literal_share: Fractions of idiomatic and literal occurrences; the
             denominator depends on the semantics. Null if the denominator is zero.
         failed: Criteria that the PIE does not meet, including manual exclusion and selection.
-        reasons: Explanation of each item in `failed`.
-        kept: Whether the study uses the PIE.
-        released: Status on the released list, if available: `used`, `valid` (but in no released
-            split), `invalid` or `absent`.
+        reasons: Explanation of each criterion in `failed`, in the same order.
+        kept: Whether the PIE meets all criteria and is neither excluded nor deselected.
+        released: Status of the PIE in the public data: `used` (in a split), `valid` or `invalid`
+            (in no split, but on the authors' list of candidates, with this mark) or `absent` (in
+            neither). Null if the list is not available.
     """
 
     pie: str
@@ -108,7 +120,13 @@ class PieVerdict(Record):
 
 @dataclass
 class LabelCounts:
-    """Label counts of one PIE: of all occurrences, and of those with enough confidence."""
+    """Number of occurrences of one PIE by MAGPIE's label.
+
+    Attributes:
+        labels: Counts of all occurrences.
+        confident_labels: Counts of the occurrences with enough confidence.
+        least_confidence: Lowest confidence of any occurrence (0 to 1).
+    """
 
     labels: Counter[str] = field(default_factory=Counter)
     confident_labels: Counter[str] = field(default_factory=Counter)
@@ -116,7 +134,7 @@ class LabelCounts:
 
     @property
     def occurrences(self) -> int:
-        """Number of all occurrences."""
+        """Number of occurrences with any label."""
         return self.labels.total()
 
     @property
@@ -135,23 +153,22 @@ class LabelCounts:
         return self.confident_labels["i"] + self.confident_labels["l"]
 
     def of_confident(self) -> "LabelCounts":
-        """Return the counts of only the occurrences with enough confidence."""
+        """Return counts that ignore the occurrences without enough confidence."""
         return LabelCounts(self.confident_labels, self.confident_labels)
 
 
 def count_labels(
     occurrences: Iterable[Occurrence], thresholds: FilterThresholds
 ) -> dict[str, LabelCounts]:
-    """Count each PIE's labels, in total and among occurrences with enough confidence."""
-    counts: dict[str, LabelCounts] = {}
+    """Count the occurrences by PIE and label."""
+    counts_by_pie: dict[str, LabelCounts] = {}
     for occurrence in occurrences:
-        pie_counts = counts.setdefault(occurrence.idiom, LabelCounts())
-        pie_counts.labels[occurrence.label] += 1
-        pie_counts.least_confidence = min(pie_counts.least_confidence, occurrence.confidence)
-        pie_counts.confident_labels[occurrence.label] += (
-            occurrence.confidence >= thresholds.min_confidence
-        )
-    return counts
+        counts = counts_by_pie.setdefault(occurrence.idiom, LabelCounts())
+        counts.labels[occurrence.label] += 1
+        if occurrence.confidence >= thresholds.min_confidence:
+            counts.confident_labels[occurrence.label] += 1
+        counts.least_confidence = min(counts.least_confidence, occurrence.confidence)
+    return counts_by_pie
 
 
 def filter_pies(
@@ -165,26 +182,18 @@ def filter_pies(
 ) -> list[PieVerdict]:
     """Return the verdict on every PIE, in alphabetical order.
 
-    `paper` follows section 3.2.1: a PIE needs enough occurrences, an idiomatic share among its
-    idiomatic and literal occurrences within the bounds, and enough confidence in all of its
-    annotations.
-
-    `released` follows the code that produced the released list: a PIE needs enough occurrences,
-    and an idiomatic or literal share among all of its occurrences within the bounds. Occurrences
-    with low confidence are removed after counting; a PIE fails the confidence criterion only if
-    no idiomatic or literal occurrence remains.
-
     Args:
         counts: Label counts by PIE.
         thresholds: Thresholds of the three criteria.
-        semantics: Reading of the criteria.
-        exclusions: Reasons for manual exclusions, by PIE. PIEs that fail the criteria may be
-            included, because they may pass with other thresholds.
-        only: PIEs to keep among those that pass; None keeps all.
+        semantics: Interpretation of the criteria (see `Semantics`).
+        exclusions: Reasons for manual exclusions, by PIE. The PIEs may also fail the criteria,
+            because they may meet them with other thresholds.
+        only: PIEs to keep; None keeps all PIEs that meet the criteria and are not excluded.
         where: Path of the exclusions, for error messages.
 
     Raises:
-        UserError: An excluded PIE is not in MAGPIE, or a PIE in `only` does not pass.
+        UserError: An excluded PIE is not in MAGPIE, or a PIE in `only` fails the criteria or is
+            excluded.
     """
     if unknown := sorted(exclusions.keys() - counts.keys()):
         raise UserError(
@@ -193,19 +202,26 @@ def filter_pies(
             hint="use MAGPIE's spelling, or remove it",
         )
     verdicts: list[PieVerdict] = []
-    numbers = count(1)
+    pies_meeting_criteria = 0
     for pie in sorted(counts):
         shares = _shares(counts[pie], semantics)
         reasons = _failures(counts[pie], shares, thresholds, semantics)
-        number = None if reasons else next(numbers)
+        # Exclusions and selection leave gaps in the numbers, so that text ids do not change.
+        number = None
+        if not reasons:
+            pies_meeting_criteria += 1
+            number = pies_meeting_criteria
         if pie in exclusions:
             reasons["manual"] = f"excluded manually: {exclusions[pie]}"
-        if only is not None and not reasons and pie not in only:
+        is_selected = only is None or pie in only
+        if not reasons and not is_selected:
             reasons["selection"] = "not among the configured PIEs"
         verdicts.append(_verdict(pie, number, counts[pie], shares, reasons))
-    if missing := sorted(set(only or ()) - {verdict.pie for verdict in verdicts if verdict.kept}):
+    kept = {verdict.pie for verdict in verdicts if verdict.kept}
+    if only is not None and not kept.issuperset(only):
+        first_missing = min(set(only) - kept)
         raise UserError(
-            f"PIE {missing[0]!r} does not pass the filter",
+            f"PIE {first_missing!r} does not pass the filter",
             where="idiolink.construction.pies",
             hint="remove it, or change min_occurrences",
         )
@@ -219,7 +235,7 @@ def _verdict(
     shares: "_Shares",
     reasons: Mapping[Criterion, str],
 ) -> PieVerdict:
-    """Return the verdict on a PIE; `reasons` are those of the criteria that it fails."""
+    """Return the verdict on a PIE; `reasons` has a reason for each criterion that the PIE fails."""
     return PieVerdict(
         pie=pie,
         number=number,
@@ -237,77 +253,98 @@ def _verdict(
     )
 
 
-def readings_of(
+def verdicts_by_interpretation(
     counts: Mapping[str, LabelCounts],
     thresholds: FilterThresholds,
     exclusions: Mapping[str, str],
 ) -> dict[str, list[PieVerdict]]:
-    """Return the verdicts of the filter, by reading of section 3.2.1.
+    """Return the filter's verdicts under four interpretations of section 3.2.1.
 
-    "We retain only PIEs annotated with maximal annotator confidence" allows more readings than
-    `paper` and `released`: `confident_annotations` applies the criteria of `paper` to only the
-    annotations with enough confidence; `any_confidence` is `paper` without the confidence
-    criterion, and therefore an upper bound for all readings with the other two criteria.
+    The paper's sentence "We retain only PIEs annotated with maximal annotator confidence" allows
+    two interpretations more than `Semantics` has. `confident_annotations` applies the criteria of
+    `paper` to the annotations with enough confidence only. `any_confidence` is `paper` without the
+    confidence criterion: an upper bound for all interpretations with the other two criteria.
     """
-    confident = {pie: pie_counts.of_confident() for pie, pie_counts in counts.items()}
-    anyhow = thresholds.model_copy(update={"min_confidence": 0.0})
+    confident_counts = {pie: pie_counts.of_confident() for pie, pie_counts in counts.items()}
+    any_confidence = thresholds.model_copy(update={"min_confidence": 0.0})
     return {
         "paper": filter_pies(counts, thresholds, "paper", exclusions),
         "released": filter_pies(counts, thresholds, "released", exclusions),
-        "confident_annotations": filter_pies(confident, thresholds, "paper", exclusions),
-        "any_confidence": filter_pies(counts, anyhow, "paper", exclusions),
+        "confident_annotations": filter_pies(confident_counts, thresholds, "paper", exclusions),
+        "any_confidence": filter_pies(counts, any_confidence, "paper", exclusions),
     }
 
 
 class _Shares(NamedTuple):
-    """Idiomatic and literal shares of a PIE's occurrences; None without occurrences."""
+    """Idiomatic and literal shares of a PIE's occurrences (fractions; None if undefined)."""
 
     idiomatic: float | None
     literal: float | None
 
 
 def _shares(counts: LabelCounts, semantics: Semantics) -> _Shares:
-    """Return a PIE's shares among its idiomatic and literal (`paper`) or all occurrences."""
-    as_paper = semantics == "paper"
-    total = counts.idiomatic + counts.literal if as_paper else counts.occurrences
-    if not total:
+    """Return a PIE's idiomatic and literal shares.
+
+    The denominator is the number of idiomatic and literal occurrences under the semantics `paper`,
+    and the number of all occurrences under `released`.
+    """
+    idiomatic_and_literal = counts.idiomatic + counts.literal
+    denominator = idiomatic_and_literal if semantics == "paper" else counts.occurrences
+    if not denominator:
         return _Shares(None, None)
-    return _Shares(counts.idiomatic / total, counts.literal / total)
+    return _Shares(counts.idiomatic / denominator, counts.literal / denominator)
 
 
 def _failures(
     counts: LabelCounts, shares: _Shares, thresholds: FilterThresholds, semantics: Semantics
 ) -> dict[Criterion, str]:
-    """Return the reason for each criterion that a PIE fails."""
-    as_paper = semantics == "paper"
-    reasons: dict[Criterion, str] = {}
-    if counts.occurrences < thresholds.min_occurrences:
-        few = f"{counts.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
-        reasons["occurrences"] = few
+    """Return the reason for each criterion of section 3.2.1 that a PIE fails."""
+    reasons: dict[Criterion, str] = {
+        "occurrences": _occurrences_failure(counts, thresholds),
+        "balance": _balance_failure(shares, thresholds, semantics),
+        "confidence": _confidence_failure(counts, thresholds, semantics),
+    }
+    return {criterion: reason for criterion, reason in reasons.items() if reason}
+
+
+def _occurrences_failure(counts: LabelCounts, thresholds: FilterThresholds) -> str:
+    """Return the reason why a PIE has too few occurrences; empty if it has enough."""
+    if counts.occurrences >= thresholds.min_occurrences:
+        return ""
+    return f"{counts.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
+
+
+def _balance_failure(shares: _Shares, thresholds: FilterThresholds, semantics: Semantics) -> str:
+    """Return the reason why a PIE's shares are out of bounds; empty if a relevant one is not.
+
+    Under the semantics `paper`, only the idiomatic share is relevant.
+    """
+    relevant_shares = [shares.idiomatic]
+    if semantics == "released":
+        relevant_shares.append(shares.literal)
     lowest, highest = thresholds.min_share, thresholds.max_share
-    relevant_shares = shares[:1] if as_paper else shares
-    if not any(share is not None and lowest <= share <= highest for share in relevant_shares):
-        idiomatic, literal = _percent(shares.idiomatic), _percent(shares.literal)
-        bounds = f"{100 * lowest:g}-{100 * highest:g}%"
-        if as_paper:
-            reasons["balance"] = (
-                f"idiomatic in {idiomatic} of its idiomatic and literal occurrences, not in"
-                f" {bounds}"
-            )
-        else:
-            reasons["balance"] = (
-                f"idiomatic in {idiomatic} and literal in {literal} of all occurrences, neither in"
-                f" {bounds}"
-            )
-    least = f"{thresholds.min_confidence:g}"
-    if as_paper and counts.least_confidence < thresholds.min_confidence:
-        confidence = f"{counts.least_confidence:g}"
-        reasons["confidence"] = f"an annotation with confidence {confidence}, below {least}"
-    if not as_paper and not counts.confident:
-        reasons["confidence"] = (
-            f"no idiomatic or literal occurrence with a confidence of at least {least}"
-        )
-    return reasons
+    for share in relevant_shares:
+        if share is not None and lowest <= share <= highest:
+            return ""
+    idiomatic, literal = _percent(shares.idiomatic), _percent(shares.literal)
+    bounds = f"{100 * lowest:g}-{100 * highest:g}%"
+    if semantics == "paper":
+        return f"idiomatic in {idiomatic} of its idiomatic and literal occurrences, not in {bounds}"
+    return (
+        f"idiomatic in {idiomatic} and literal in {literal} of all occurrences, neither in {bounds}"
+    )
+
+
+def _confidence_failure(
+    counts: LabelCounts, thresholds: FilterThresholds, semantics: Semantics
+) -> str:
+    """Return the reason why a PIE fails the confidence criterion; empty if the PIE meets it."""
+    minimum = f"{thresholds.min_confidence:g}"
+    if semantics == "paper" and counts.least_confidence < thresholds.min_confidence:
+        return f"an annotation with confidence {counts.least_confidence:g}, below {minimum}"
+    if semantics == "released" and not counts.confident:
+        return f"no idiomatic or literal occurrence with a confidence of at least {minimum}"
+    return ""
 
 
 def _percent(share: float | None) -> str:
@@ -315,10 +352,12 @@ def _percent(share: float | None) -> str:
 
 
 def read_exclusions(path: str | Path) -> dict[str, str]:
-    """Read the reasons for manual exclusions, by PIE, from a TSV with columns `pie` and `reason`.
+    """Read the reason for each manual exclusion, by PIE.
+
+    The file is a TSV with the columns `pie` and `reason`.
 
     Raises:
-        UserError: The columns are wrong, a field is empty, a PIE is repeated, or the final newline
+        UserError: The columns are wrong, a cell is empty, a PIE is repeated, or the final newline
             is missing.
     """
     hint = "the header is 'pie<TAB>reason', followed by one PIE and reason per line"
@@ -328,8 +367,8 @@ def read_exclusions(path: str | Path) -> dict[str, str]:
             "no newline at the end of the file", where=path, hint="check for truncation"
         )
     exclusions: dict[str, str] = {}
-    for number, row in rows:
-        where = f"{path}:{number}"
+    for line_number, row in rows:
+        where = f"{path}:{line_number}"
         pie, reason = row["pie"].strip(), row["reason"].strip()
         if not (pie and reason):
             raise UserError("empty PIE or reason", where=where, hint=hint)

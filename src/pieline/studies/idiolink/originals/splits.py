@@ -19,7 +19,7 @@ SPLITS: tuple[SplitName, ...] = ("train", "val", "test")
 
 
 class SplitSizes(Settings):
-    """Number of PIEs in each split; the gold PIEs are those in `test` annotated by humans."""
+    """Number of PIEs in each split, and of the gold PIEs, which are a part of the test split."""
 
     train: NonNegativeInt = Field(
         default=22, affects="predictions", description="Number of PIEs for training."
@@ -46,7 +46,7 @@ class SplitSizes(Settings):
 class Splits(Record):
     """Sorted PIEs of each split; the splits are disjoint, and `gold` is a subset of `test`.
 
-    `source` describes how the splits were made: drawn with a seed, or read from released files.
+    `source` states how the splits were made: drawn with a seed, or read from the public files.
     """
 
     source: str
@@ -57,9 +57,10 @@ class Splits(Record):
 
     @model_validator(mode="after")
     def _is_a_partition(self) -> Self:
-        for one, other in combinations(SPLITS, 2):
-            if shared := sorted(set(self.pies(one)) & set(self.pies(other))):
-                raise ValueError(f"PIE {shared[0]!r} is in both {one} and {other}")
+        for split, other_split in combinations(SPLITS, 2):
+            shared_pies = set(self.pies(split)) & set(self.pies(other_split))
+            if shared_pies:
+                raise ValueError(f"PIE {min(shared_pies)!r} is in both {split} and {other_split}")
         return self
 
     def pies(self, name: str) -> list[str]:
@@ -79,72 +80,85 @@ class Splits(Record):
 
 
 def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int = 42) -> Splits:
-    """Split PIEs at random: sort, shuffle and slice; then sample the gold PIEs from test.
+    """Draw the PIEs of each split at random, and the gold PIEs from the test split.
 
     Raises:
         UserError: The sizes do not sum to the number of PIEs.
     """
-    ordered = sorted(set(pies))
+    shuffled = sorted(set(pies))
     total = sizes.train + sizes.val + sizes.test
-    if total != len(ordered):
+    if total != len(shuffled):
         raise UserError(
-            f"split sizes sum to {total}, but there are {len(ordered)} PIEs",
+            f"split sizes sum to {total}, but there are {len(shuffled)} PIEs",
             where="idiolink.construction.splits",
             hint="set sizes that sum to the number of PIEs",
         )
     generator = random.Random(seed)  # noqa: S311 - not security-related
-    generator.shuffle(ordered)
-    train, rest = ordered[: sizes.train], ordered[sizes.train :]
-    val, test = rest[: sizes.val], sorted(rest[sizes.val :])
+    generator.shuffle(shuffled)
+    train_end = sizes.train
+    val_end = train_end + sizes.val
+    test = sorted(shuffled[val_end:])
     return Splits(
         source=f"drawn with seed {seed}",
-        train=sorted(train),
-        val=sorted(val),
+        train=sorted(shuffled[:train_end]),
+        val=sorted(shuffled[train_end:val_end]),
         test=test,
         gold=sorted(generator.sample(test, sizes.gold)),
     )
 
 
 def released_splits(pies: Iterable[str], paths: Iterable[str | Path]) -> Splits:
-    """Split PIEs as in the released documents; `paths` are the train, val and test files.
+    """Split PIEs as in the public data.
+
+    Args:
+        pies: PIEs to split.
+        paths: Paths of the public documents of the train, val and test splits, in this order.
 
     Raises:
-        UserError: A file is not in the released format, or a PIE is in no released split or in
-            several.
+        UserError: A file does not have the format of the public data, or a PIE is in no split or
+            in several splits of the public data.
     """
-    kept = set(pies)
-    released = {
+    pies_to_split = set(pies)
+    documents = {
         split: read_texts(path, Document) for split, path in zip(SPLITS, paths, strict=True)
     }
-    split_pies: dict[str, set[str]] = {
-        name: {text.pie for text in texts} for name, texts in released.items()
+    public_splits: dict[str, set[str]] = {
+        split: {document.pie for document in documents[split]} for split in SPLITS
     }
-    if missing := sorted(kept - set().union(*split_pies.values())):
+    if missing := sorted(pies_to_split.difference(*public_splits.values())):
         raise UserError(
             f"PIE {missing[0]!r} is in no released split ({len(missing)} in total)",
             where="idiolink.construction.splits",
             hint="draw the splits (split_source: drawn), or use the authors' exclusions",
         )
-    split_pies["gold"] = gold_pies((text.pie, text.is_gold) for text in released["test"])
-    pies_of = {name: sorted(pies & kept) for name, pies in split_pies.items()}
+    public_splits["gold"] = gold_pies(
+        (document.pie, document.is_gold) for document in documents["test"]
+    )
+    fields: dict[str, object] = {"source": "the released files"}
+    for split, public_pies in public_splits.items():
+        fields[split] = sorted(public_pies & pies_to_split)
     return validated(
         Splits,
-        {"source": "the released files"} | pies_of,
+        fields,
         where="the released files",
         hint="download them again, or draw the splits (split_source: drawn)",
     )
 
 
 def gold_pies(test: Iterable[tuple[str, bool]]) -> set[str]:
-    """Return the gold PIEs: those whose test documents are all marked gold.
+    """Return the gold PIEs: the PIEs whose test documents are all marked gold.
 
-    `test` contains the PIE of each test document and whether the document is marked gold.
+    The public files mark every text that was checked manually, so most PIEs have some marked
+    texts. In the test split, all 100 documents are marked for exactly 13 PIEs, the number in the
+    paper. Only some queries of these PIEs are marked, but all of them count as gold.
 
-    The released files mark every text that was checked manually, so most PIEs have some marked
-    texts. In the released test split, all 100 documents are marked for exactly 13 PIEs, the number
-    in the paper. The queries of these PIEs are only partly marked, but all count as gold.
+    Args:
+        test: For each test document, its PIE and whether the document is marked gold.
     """
-    marked: dict[str, bool] = {}
+    pies: set[str] = set()
+    pies_with_unmarked_documents: set[str] = set()
     for pie, is_gold in test:
-        marked[pie] = marked.get(pie, True) and is_gold
-    return {pie for pie, all_gold in marked.items() if all_gold}
+        pies.add(pie)
+        if not is_gold:
+            pies_with_unmarked_documents.add(pie)
+    return pies - pies_with_unmarked_documents
