@@ -21,7 +21,7 @@ from pieline.studies.idiolink.predictions.embedding import (
     embed_documents,
 )
 from pieline.studies.idiolink.predictions.encoders import (
-    PREFIX,
+    LATENT_PREFIX,
     LatentAttentionPooling,
     load_encoder,
     require_bidirectional,
@@ -222,7 +222,8 @@ class TestLatentPooling:
         folder = save_tiny("mistral", tmp_path / "mistral")
         weights = self.weights()
         save_file(
-            {PREFIX + name: tensor for name, tensor in weights.items()}, folder / "pool.safetensors"
+            {LATENT_PREFIX + name: tensor for name, tensor in weights.items()},
+            folder / "pool.safetensors",
         )
         model = load_encoder(tiny_entry(folder, pooling="latent"), device="cpu")
         vectors = embed_documents(model, SENTENCES, batch_size=3, progress=False)

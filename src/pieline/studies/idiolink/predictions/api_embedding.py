@@ -1,6 +1,6 @@
 """Embeddings of IdioLink's texts from APIs, recorded like the answers of language models.
 
-The text of a recorded answer is the vector as base64 of little-endian float32.
+The text of a recorded answer is a vector: base64 of little-endian float32 numbers.
 """
 
 import base64
@@ -23,30 +23,34 @@ from pieline.studies.idiolink.records import Document, Query
 
 
 class Embedding(Task):
-    """Task that embeds a split's documents, or its queries in one mode, and writes `vectors`.
+    """Task that embeds a split's documents, or the split's queries in one mode.
+
+    The input is `texts`, a JSONL file of documents or queries. The output is `vectors`.
 
     Attributes:
-        texts: Texts to embed: `documents` or the query mode of the queries.
+        texts: What to embed: `documents`, or the query mode of the queries.
     """
 
     texts: str
 
     def entry(self) -> ApiEmbedderEntry:
-        """Return the entry of the model."""
+        """Return the model's entry in models.yaml."""
         return ApiEmbedderEntry.from_spec(self.spec, label=self.model)
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return one question per text, in dataset order."""
         assert isinstance(entry, ApiEmbedderEntry)
         path = self.inputs["texts"]
+        model_inputs: dict[str, str] = {}
         if self.texts == "documents":
-            documents = load_jsonl(path, Document)
-            texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
+            for document in load_jsonl(path, Document):
+                model_inputs[document.id] = entry.passage_prefix + document.sentence
         else:
-            queries = load_jsonl(path, Query)
-            texts = {query.id: text_in_mode(query, entry, self.texts).text for query in queries}
+            for query in load_jsonl(path, Query):
+                model_inputs[query.id] = text_in_mode(query, entry, self.texts).text
         return [
-            make_question(entry, [(EMBEDDED, text)], {}, name=name) for name, text in texts.items()
+            make_question(entry, [(EMBEDDED, model_input)], {}, name=text_id)
+            for text_id, model_input in model_inputs.items()
         ]
 
     def likely_output_tokens(self) -> int:
@@ -57,14 +61,14 @@ class Embedding(Task):
         """Request all vectors and save them in the order of the texts.
 
         Raises:
-            UserError: A recorded answer is not a vector, or vectors differ in length.
+            UserError: An answer is not a vector, or the vectors differ in length.
         """
         questions = self.questions(entry)
         answers = ask(questions)
         vectors: list[Vectors] = []
         for question in questions:
             vector = self.reading(answers[question.key]).value
-            if vector is None or len(vector) != len(vectors[0] if vectors else vector):
+            if vector is None or (vectors and len(vector) != len(vectors[0])):
                 raise UserError(
                     "the answer is not a vector, or its length differs from the others",
                     where=f"{self.recordings}: {question.name}",
@@ -74,12 +78,17 @@ class Embedding(Task):
         save_vectors(self.outputs["vectors"], np.stack(vectors))
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Return the vector in an answer, of shape (dimensions,), or an unparseable outcome."""
+        """Return the vector in an answer, of shape (dimensions,).
+
+        The outcome is `UNPARSEABLE` if the answer has no vector, or one with infinite or undefined
+        numbers.
+        """
+        unparseable = Parsed[Any](Outcome.UNPARSEABLE, reason="no vector")
         try:
-            raw = base64.b64decode(answer.text or "", validate=True)
-            vector: Vectors = np.frombuffer(raw, dtype="<f4")
+            vector_bytes = base64.b64decode(answer.text or "", validate=True)
+            vector: Vectors = np.frombuffer(vector_bytes, dtype="<f4")
         except (binascii.Error, ValueError):
-            vector = np.empty(0, dtype=np.float32)
+            return unparseable
         if not vector.size or not np.isfinite(vector).all():
-            return Parsed(Outcome.UNPARSEABLE, reason="no vector")
+            return unparseable
         return Parsed(Outcome.OK, vector, rule="vector")

@@ -16,7 +16,7 @@ from pieline.studies.idiolink.records import Bm25Parameters, Document, GridPoint
 Bm25QueryMode = Literal["sentence", "span"]
 
 _TUNING_DEPTH = 10
-"""Number of documents ranked per query during tuning: the cutoff of nDCG@10."""
+"""Number of documents that tuning ranks per query: the cutoff of nDCG@10."""
 _TOKEN = re.compile(r"\b\w+(?:'\w+)?\b")
 
 
@@ -26,40 +26,41 @@ def tokenize(text: str) -> list[str]:
 
 
 class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
-    """Faster BM25Okapi with an inverted index; the scores are bit-identical.
+    """BM25Okapi with an inverted index, which is faster and gives bit-identical scores.
 
-    The base class scans all documents for each query term.
+    `BM25Okapi` itself scans all documents for each query term.
     """
 
     def __init__(self, corpus: Sequence[list[str]], *, k1: float, b: float) -> None:
         super().__init__(corpus, k1=k1, b=b)
         self._lengths = np.array(self.doc_len)
+        # For each term, the index of each document with the term, and the term's frequency there.
         postings: dict[str, list[tuple[int, int]]] = {}
-        for number, frequencies in enumerate(self.doc_freqs):
+        for document_index, frequencies in enumerate(self.doc_freqs):
             for term, frequency in frequencies.items():
-                postings.setdefault(term, []).append((number, frequency))
-        # For each term, an array of shape (2, documents): document indices and frequencies.
-        self._postings = {term: np.array(pairs).T for term, pairs in postings.items()}
+                postings.setdefault(term, []).append((document_index, frequency))
+        # Arrays of shape (2, documents with the term): the indices and the frequencies.
+        self._postings = {
+            term: np.array(term_postings).T for term, term_postings in postings.items()
+        }
 
     def get_scores(self, query: Sequence[str]) -> NDArray[np.float64]:
         """Return the BM25 score of every document, of shape (documents,)."""
         scores = np.zeros(self.corpus_size)
         for term in query:
             if term in self._postings:
-                documents, frequency = self._postings[term]
-                lengths = self._lengths[documents]
+                documents, frequencies = self._postings[term]
+                relative_lengths = 1 - self.b + self.b * self._lengths[documents] / self.avgdl
                 scores[documents] += self.idf[term] * (
-                    frequency
-                    * (self.k1 + 1)
-                    / (frequency + self.k1 * (1 - self.b + self.b * lengths / self.avgdl))
+                    frequencies * (self.k1 + 1) / (frequencies + self.k1 * relative_lengths)
                 )
         return scores
 
     def with_parameters(self, parameters: Bm25Parameters) -> "Bm25Index":
-        """Return a copy that has other parameters and shares the corpus statistics."""
-        other = copy(self)
-        other.k1, other.b = parameters.k1, parameters.b
-        return other
+        """Return an index of the same documents with other parameters."""
+        index = copy(self)
+        index.k1, index.b = parameters.k1, parameters.b
+        return index
 
 
 def build_index(documents: Sequence[Document], parameters: Bm25Parameters) -> Bm25Index:
@@ -96,30 +97,32 @@ def tune(
     b: Sequence[float],
     ndcg_at_10: Callable[[RankedRun], float],
 ) -> Tuning:
-    """Find the best grid point on the validation split; ties go to the first in grid order.
+    """Find the values of k1 and b with the best nDCG@10 on the validation split.
+
+    All combinations of values are tried. Among equally good combinations, the first one wins.
 
     Args:
         documents: Documents of the index.
         queries: Validation queries.
         query_mode: Query mode to tune.
         composition: Index composition of the documents.
-        k1: Values of k1.
-        b: Values of b.
+        k1: Values of k1 to try.
+        b: Values of b to try.
         ndcg_at_10: Function that returns the mean nDCG@10 of a run, as a fraction.
     """
-    points = [Bm25Parameters(k1=first, b=second) for first in k1 for second in b]
-    index = build_index(documents, points[0])
+    combinations = [Bm25Parameters(k1=k1_value, b=b_value) for k1_value in k1 for b_value in b]
+    index = build_index(documents, combinations[0])
     grid = []
-    for point in points:
+    for parameters in combinations:
         run = search(
-            index.with_parameters(point),
+            index.with_parameters(parameters),
             documents,
             queries,
             query_mode=query_mode,
             top_k=_TUNING_DEPTH,
             progress=False,
         )
-        grid.append(GridPoint(k1=point.k1, b=point.b, ndcg_at_10=ndcg_at_10(run)))
+        grid.append(GridPoint(k1=parameters.k1, b=parameters.b, ndcg_at_10=ndcg_at_10(run)))
     best = max(grid, key=lambda point: point.ndcg_at_10)
     chosen = Bm25Parameters(k1=best.k1, b=best.b)
     return Tuning(query_mode=query_mode, composition=composition, chosen=chosen, grid=grid)

@@ -1,4 +1,4 @@
-"""Sentence embeddings, and span embeddings from late chunking."""
+"""Embeddings of sentences, and of spans by late chunking."""
 
 import os
 import sys
@@ -20,17 +20,19 @@ from pieline.studies.idiolink.predictions.vectors import Shards, Vectors
 from pieline.studies.idiolink.records import Document, Query
 
 _SHARD_ROWS = 1024
+"""Approximate number of texts per shard."""
 _OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "alloc_failed")
+"""Words in torch's error messages when memory runs out."""
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Return whether an error means that torch ran out of memory, on a GPU or CPU."""
+    """Return whether an error means that torch ran out of memory, on a GPU or a CPU."""
     return any(words in str(error).lower() for words in _OUT_OF_MEMORY)
 
 
 @dataclass(frozen=True)
 class QueryVectors:
-    """Embeddings of the same queries, each of shape (queries, dimensions)."""
+    """Sentence and span embeddings of queries, each of shape (queries, dimensions)."""
 
     sentence: Vectors
     span: Vectors
@@ -38,9 +40,10 @@ class QueryVectors:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Embeddings of a batch, each of shape (texts, dimensions); `span` is None if not requested.
+    """Embeddings of a batch, each of shape (texts, dimensions).
 
-    The device and precision are those of the model.
+    Both tensors are on the model's device, in the model's precision. `span` is None if span
+    embeddings were not requested.
     """
 
     sentence: torch.Tensor
@@ -48,7 +51,7 @@ class Encoded:
 
 
 class TokenizedTexts:
-    """Tokenized texts, which are padded batch by batch."""
+    """Texts that are tokenized once, and padded and embedded batch by batch."""
 
     def __init__(self, model: SentenceTransformer, texts: Sequence[QueryText]) -> None:
         self.model = model
@@ -65,12 +68,15 @@ class TokenizedTexts:
 
     @property
     def by_length(self) -> list[int]:
-        """Indices of the texts, longest first, to minimize padding and reach peak memory early."""
+        """Indices of the texts, longest first.
+
+        Batches in this order need little padding, and the first batches need the most memory.
+        """
         lengths = [len(offsets) for offsets in self._offsets]
         return sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
 
     def report_truncated(self) -> None:
-        """Print the number of texts that exceed the length limit, if there are any."""
+        """Print to stderr how many texts are truncated, if any are."""
         if self._truncated:
             print(
                 f"{self._truncated} of {pluralize(len(self._texts), 'text')} exceed `max_length`"
@@ -89,42 +95,62 @@ class TokenizedTexts:
                 )
 
     def encode(self, indices: Sequence[int], *, spans: bool) -> Encoded:
-        """Embed the texts at `indices` in one forward pass, without disabling gradients."""
+        """Embed the texts at `indices` in one forward pass.
+
+        Gradients are computed, unless the caller disables them.
+
+        Args:
+            indices: Indices of the texts.
+            spans: Whether to compute span embeddings, too.
+        """
         backbone, pooling = self.model[0], self.model[1]
-        offsets = self._padded([self._offsets[index] for index in indices], 0)
-        inputs = {}
-        for name, rows in self._inputs.items():
-            padded = self._padded([rows[index] for index in indices], self._fill(name))
-            inputs[name] = padded.to(self.model.device)
-        features = backbone(inputs)
         texts = [self._texts[index] for index in indices]
-        pools_prompts = getattr(pooling, "include_prompt", True)
-        ends = [text.instruction_end if pools_prompts else text.head_end for text in texts]
-        if any(ends):
-            before = instruction_mask(offsets, ends)
-            mask = features["attention_mask"]
-            features["attention_mask"] = mask * ~before.to(mask.device)
-        span = None
+        offsets = self._pad([self._offsets[index] for index in indices], padding_value=0)
+        features = backbone(self._padded_inputs(indices))
+        features["attention_mask"] = self._pooled_tokens(features["attention_mask"], texts, offsets)
+        span_embeddings = None
         if spans:
             in_span = span_mask(offsets, [text.span for text in texts]).to(self.model.device)
-            span = self._embedding(pool_span(features["token_embeddings"], in_span))
-        return Encoded(self._embedding(pooling(features)["sentence_embedding"]), span)
+            span_means = pool_span(features["token_embeddings"], in_span)
+            span_embeddings = self._apply_last_modules(span_means)
+        pooled = pooling(features)["sentence_embedding"]
+        return Encoded(self._apply_last_modules(pooled), span_embeddings)
 
-    def _embedding(self, pooled: torch.Tensor) -> torch.Tensor:
-        """Apply the modules after the pooling, which define the space of the documents."""
+    def _padded_inputs(self, indices: Sequence[int]) -> dict[str, torch.Tensor]:
+        """Return the model's inputs for a batch, by name, on the model's device."""
+        tokenizer = self.model.tokenizer
+        padding_values = {
+            "input_ids": tokenizer.pad_token_id,
+            "token_type_ids": tokenizer.pad_token_type_id,
+        }
+        inputs = {}
+        for name, rows in self._inputs.items():
+            batch_rows = [rows[index] for index in indices]
+            padded = self._pad(batch_rows, padding_value=int(padding_values.get(name, 0)))
+            inputs[name] = padded.to(self.model.device)
+        return inputs
+
+    def _pooled_tokens(
+        self, attention_mask: torch.Tensor, texts: Sequence[QueryText], offsets: torch.Tensor
+    ) -> torch.Tensor:
+        """Return the attention mask without the instructions that the model does not pool."""
+        pools_prompts = getattr(self.model[1], "include_prompt", True)
+        ends = [text.instruction_end if pools_prompts else text.head_end for text in texts]
+        if not any(ends):
+            return attention_mask
+        in_instruction = instruction_mask(offsets, ends).to(attention_mask.device)
+        return attention_mask * ~in_instruction
+
+    def _apply_last_modules(self, pooled: torch.Tensor) -> torch.Tensor:
+        """Return embeddings after the modules that follow the pooling, such as a dense layer."""
         features = {"sentence_embedding": pooled.to(self.model.dtype)}
         for number in range(2, len(self.model)):
             features = self.model[number](features)
         return features["sentence_embedding"][..., : self.model.truncate_dim]
 
-    def _padded(self, rows: list[torch.Tensor], fill: int) -> torch.Tensor:
+    def _pad(self, rows: list[torch.Tensor], *, padding_value: int) -> torch.Tensor:
         side = self.model.tokenizer.padding_side
-        return pad_sequence(rows, batch_first=True, padding_value=fill, padding_side=side)
-
-    def _fill(self, name: str) -> int:
-        tokenizer = self.model.tokenizer
-        fills = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
-        return int(fills.get(name, 0))
+        return pad_sequence(rows, batch_first=True, padding_value=padding_value, padding_side=side)
 
 
 def embed_documents(
@@ -135,12 +161,12 @@ def embed_documents(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> Vectors:
-    """Return the model's sentence embedding of each text, of shape (texts, dimensions).
+    """Return the sentence embedding of each text, of shape (texts, dimensions).
 
     Args:
         model: Model returned by `load_encoder`.
-        texts: Inputs of the model; all tokens of strings are pooled.
-        batch_size: Texts per forward pass; halved when memory runs out.
+        texts: Inputs of the model. For an input given as a string, all tokens are pooled.
+        batch_size: Number of texts per forward pass; halved when memory runs out.
         progress: Whether to show a progress bar.
         shards: Storage of finished parts, for resuming an interrupted job.
     """
@@ -163,12 +189,12 @@ def embed_queries(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> QueryVectors:
-    """Return sentence and span embeddings of each query from one forward pass.
+    """Return the sentence and span embeddings of queries, from one forward pass per batch.
 
-    The span embedding uses late chunking (section 4.1): the mean of the last-layer vectors of the
-    tokens that overlap the span, without special tokens. The mean passes through the modules after
-    the pooling (dense layer, normalization), as document embeddings do. The arguments are the same
-    as in `embed_documents`.
+    A span embedding uses late chunking (section 4.1): it is the mean of the last-layer vectors of
+    the tokens that overlap the span, without special tokens. Like a document embedding, the mean
+    passes through the modules after the pooling (dense layer, normalization). The arguments are
+    those of `embed_documents`.
 
     Raises:
         UserError: A span is entirely beyond the model's length limit.
@@ -189,22 +215,24 @@ def embed_query_modes(
 ) -> dict[str, Vectors]:
     """Return the embeddings of the queries in the four query modes (section 4.2), by mode.
 
-    A sentence mode and its span mode share one forward pass if their inputs are equal.
+    A sentence mode and its span mode share the forward passes if the model's inputs are equal.
     """
     entry = follow_prompts(entry, model)
     size = entry.batch_size
     vectors = {}
-    for prefix, instructed in (("", False), ("instruction_", True)):
+    for instructed in (False, True):
+        prefix = "instruction_" if instructed else ""
         texts = [query_text(query, entry, instructed=instructed) for query in queries]
+        query_shards = shards.part(f"{prefix}queries") if shards else None
+        embedded = embed_queries(model, texts, batch_size=size, shards=query_shards)
+        vectors[f"{prefix}sentence"] = embedded.sentence
+        # The authors' code of some models uses other texts for spans.
         span_texts = [
             query_text(query, entry, instructed=instructed, by_span=True) for query in queries
         ]
-        part = shards.part(f"{prefix}queries") if shards else None
-        embedded = embed_queries(model, texts, batch_size=size, shards=part)
-        vectors[f"{prefix}sentence"] = embedded.sentence
         if span_texts != texts:
-            part = shards.part(f"{prefix}span_queries") if shards else None
-            embedded = embed_queries(model, span_texts, batch_size=size, shards=part)
+            span_shards = shards.part(f"{prefix}span_queries") if shards else None
+            embedded = embed_queries(model, span_texts, batch_size=size, shards=span_shards)
         vectors[f"{prefix}span"] = embedded.span
     return vectors
 
@@ -217,7 +245,11 @@ def embed_index(
     progress: bool = True,
     shards: Shards | None = None,
 ) -> Vectors:
-    """Return the embeddings of documents, which have no instructions (section 4.1)."""
+    """Return the embeddings of documents, of shape (documents, dimensions).
+
+    Documents have no instructions (section 4.1). The arguments are those of `embed_documents`,
+    with the batch size of the entry.
+    """
     entry = follow_prompts(entry, model)
     return embed_documents(
         model,
@@ -229,20 +261,20 @@ def embed_index(
 
 
 def follow_prompts(entry: ConfiguredEmbedder, model: SentenceTransformer) -> ConfiguredEmbedder:
-    """Return the entry with its empty prefixes replaced by the prompts in the checkpoint's files.
+    """Return an entry whose empty prefixes are replaced by the prompts in the checkpoint's files.
 
-    A prompt for queries applies only to queries without an instruction, as an entry's prefix does.
+    Prompts for queries and prefixes of queries both apply only to queries without an instruction.
     """
-    prompts = {
-        "query_prefix": model.prompts.get("query"),
-        "passage_prefix": model.prompts.get("document"),
-    }
-    followed = {name: text for name, text in prompts.items() if text and not getattr(entry, name)}
-    return entry.model_copy(update=followed) if followed else entry
+    prefixes = {}
+    if not entry.query_prefix and model.prompts.get("query"):
+        prefixes["query_prefix"] = model.prompts["query"]
+    if not entry.passage_prefix and model.prompts.get("document"):
+        prefixes["passage_prefix"] = model.prompts["document"]
+    return entry.model_copy(update=prefixes) if prefixes else entry
 
 
 def use_deterministic_kernels() -> None:
-    """Use deterministic GPU kernels where available; must precede any GPU computation."""
+    """Use deterministic GPU kernels where available; call this before any GPU computation."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
 
@@ -258,9 +290,12 @@ def span_mask(offsets: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.
     Returns:
         Booleans of shape (texts, tokens).
     """
-    start, end = torch.tensor(spans).T.unsqueeze(-1)
-    overlaps = (offsets[..., 0] < end) & (offsets[..., 1] > start)
-    mask: torch.Tensor = overlaps & (offsets[..., 1] > offsets[..., 0])
+    # Both have the shape (texts, 1).
+    span_start, span_end = torch.tensor(spans).T.unsqueeze(-1)
+    token_start, token_end = offsets[..., 0], offsets[..., 1]
+    overlaps = (token_start < span_end) & (token_end > span_start)
+    is_text = token_end > token_start
+    mask: torch.Tensor = overlaps & is_text
     return mask
 
 
@@ -268,31 +303,38 @@ def instruction_mask(offsets: torch.Tensor, ends: Sequence[int]) -> torch.Tensor
     """Return a mask of the tokens before the query: special tokens and the instruction.
 
     Args:
-        offsets: As in `span_mask`.
-        ends: End of each text's instruction in characters; 0 if it has none.
+        offsets: Start and exclusive end of each token in characters (see `span_mask`).
+        ends: Exclusive end of each text's instruction in characters; 0 if there is none.
 
     Returns:
         Booleans of shape (texts, tokens); all false for a text without an instruction.
 
     Raises:
-        UserError: The instruction leaves no room for the query.
+        UserError: An instruction leaves no room for the query.
     """
-    end = torch.tensor(ends).unsqueeze(-1)
-    real = offsets[..., 1] > offsets[..., 0]
+    instruction_end = torch.tensor(ends).unsqueeze(-1)
+    token_start, token_end = offsets[..., 0], offsets[..., 1]
+    is_text = token_end > token_start
     # A token may start with the space before its word, so only its end is compared.
-    proper = real & (offsets[..., 1] > end)
-    if not proper.any(dim=1).all():
+    in_query = is_text & (token_end > instruction_end)
+    if not in_query.any(dim=1).all():
         raise UserError(
             "the instruction fills the model's input",
             hint="increase `max_length` in the model's entry",
         )
-    first = proper.int().argmax(dim=1, keepdim=True)
-    before: torch.Tensor = (torch.arange(offsets.shape[1]) < first) & (end > 0)
-    return before
+    first_query_token = in_query.int().argmax(dim=1, keepdim=True)
+    is_before_query = torch.arange(offsets.shape[1]) < first_query_token
+    mask: torch.Tensor = is_before_query & (instruction_end > 0)
+    return mask
 
 
 def pool_span(token_embeddings: torch.Tensor, in_span: torch.Tensor) -> torch.Tensor:
-    """Return the float32 means of the spans' token vectors, of shape (texts, dimensions)."""
+    """Return the mean vector of each span's tokens, of shape (texts, dimensions), in float32.
+
+    Args:
+        token_embeddings: Vectors of all tokens, of shape (texts, tokens, dimensions).
+        in_span: Mask returned by `span_mask`.
+    """
     weights = in_span.float().unsqueeze(-1)
     pooled: torch.Tensor = (token_embeddings * weights).sum(dim=1) / weights.sum(dim=1)
     return pooled
@@ -306,62 +348,75 @@ def _in_batches(
     progress: bool,
     shards: Shards | None,
 ) -> tuple[Vectors, ...]:
-    """Return sentence embeddings and, if requested, span embeddings, in the order of the texts."""
+    """Embed texts in batches of similar length; reuse and save shards.
+
+    Returns:
+        The sentence embeddings and, if `spans`, the span embeddings, in the order of the texts.
+    """
     embed = partial(_embed_batch, tokenized, spans)
     if progress:
         tokenized.report_truncated()
     order, at_once = tokenized.by_length, _parallel_batches(tokenized.model)
     # Shards contain whole batches, so that sharding does not change any number.
-    rows = max(1, _SHARD_ROWS // batch_size) * batch_size
-    ordered: tuple[Vectors, ...] = ()
-    size = batch_size
+    batches_per_shard = max(1, _SHARD_ROWS // batch_size)
+    shard_rows = batches_per_shard * batch_size
+    outputs: tuple[Vectors, ...] = ()
     with (
         ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(1,)) as pool,
         Progress(total=len(order), desc="embedding", unit="texts", shown=progress) as bar,
     ):
-        for number, start in enumerate(range(0, len(order), rows)):
-            indices = order[start : start + rows]
-            part = shards.load(number) if shards else None
-            if part is None:
-                batches, size = _halving_batches(
-                    indices, embed, size, bar, pool=pool, at_once=at_once
+        for number, start in enumerate(range(0, len(order), shard_rows)):
+            indices = order[start : start + shard_rows]
+            shard = shards.load(number) if shards else None
+            if shard is None:
+                # If memory ran out, the following shards use the reduced batch size, too.
+                batches, batch_size = _halving_batches(
+                    indices, embed, batch_size, bar, pool=pool, at_once=at_once
                 )
-                part = tuple(np.concatenate(vectors) for vectors in zip(*batches, strict=True))
+                shard = tuple(np.concatenate(vectors) for vectors in zip(*batches, strict=True))
                 if shards:
-                    shards.save(number, part)
+                    shards.save(number, shard)
             else:
                 bar.update(len(indices))
-            if not all(np.isfinite(vectors).all() for vectors in part):
-                raise UserError(
-                    "the model returns vectors that are not finite",
-                    where="embedding",
-                    hint="set dtype: bfloat16 or float32 in the model's entry",
-                )
+            _check_finite(shard)
             # Fill in place, because a second copy of a million embeddings would not fit.
-            ordered = ordered or tuple(
-                np.empty((len(order), *vectors.shape[1:]), vectors.dtype) for vectors in part
-            )
-            for output, vectors in zip(ordered, part, strict=True):
+            if not outputs:
+                outputs = tuple(
+                    np.empty((len(order), *vectors.shape[1:]), vectors.dtype) for vectors in shard
+                )
+            for output, vectors in zip(outputs, shard, strict=True):
                 output[indices] = vectors
-    return ordered
+    return outputs
+
+
+def _check_finite(shard: Sequence[Vectors]) -> None:
+    """Raise a `UserError` if a vector has infinite or undefined numbers."""
+    if not all(np.isfinite(vectors).all() for vectors in shard):
+        raise UserError(
+            "the model returns vectors that are not finite",
+            where="embedding",
+            hint="set dtype: bfloat16 or float32 in the model's entry",
+        )
 
 
 def _embed_batch(
     tokenized: TokenizedTexts, spans: bool, indices: Sequence[int]
 ) -> tuple[Vectors, ...]:
-    """Return sentence embeddings and, if requested, span embeddings of some texts."""
+    """Return the sentence embeddings and, if `spans`, the span embeddings of a batch."""
     # inference_mode applies to the current thread only.
     with torch.inference_mode():
         encoded = tokenized.encode(indices, spans=spans)
-        embeddings = (encoded.sentence, encoded.span)
-        return tuple(part.float().cpu().numpy() for part in embeddings if part is not None)
+        embeddings = [encoded.sentence]
+        if encoded.span is not None:
+            embeddings.append(encoded.span)
+        return tuple(vectors.float().cpu().numpy() for vectors in embeddings)
 
 
 def _parallel_batches(model: SentenceTransformer) -> int:
-    """Return the number of parallel batches: the number of threads on a CPU, otherwise 1.
+    """Return the number of batches to embed in parallel.
 
-    Parallel single-threaded batches are faster than one multithreaded batch, and the results do not
-    depend on the number of threads.
+    On a CPU, this is the number of threads: single-threaded batches in parallel are faster than one
+    multithreaded batch, and the results do not depend on the number of threads. On a GPU, it is 1.
     """
     return torch.get_num_threads() if model.device.type == "cpu" else 1
 
@@ -375,18 +430,29 @@ def _halving_batches(
     pool: Executor,
     at_once: int,
 ) -> tuple[list[tuple[Vectors, ...]], int]:
-    """Embed batches, halving their size if memory runs out; return results and the final size.
+    """Embed texts in batches of `size` texts; halve the size whenever memory runs out.
+
+    Args:
+        indices: Indices of the texts.
+        embed: Function that embeds the batch of texts with the given indices.
+        size: Number of texts per batch.
+        bar: Progress bar, which counts texts.
+        pool: Threads for the batches.
+        at_once: Number of these threads.
+
+    Returns:
+        The result of `embed` for each batch, and the final batch size.
 
     Raises:
         UserError: Memory is insufficient for a batch of one text.
     """
     results: list[tuple[Vectors, ...]] = []
     # Submit several batches per thread, so that threads do not idle after each batch.
-    together = 8 * at_once if at_once > 1 else 1
+    batches_per_group = 8 * at_once if at_once > 1 else 1
     start = 0
     while start < len(indices):
-        used_size = size
-        group = indices[start : start + together * size]
+        size_before = size
+        group = indices[start : start + batches_per_group * size]
         batches = [group[first : first + size] for first in range(0, len(group), size)]
         try:
             results += list(pool.map(embed, batches))
@@ -404,7 +470,7 @@ def _halving_batches(
             continue
         finally:
             # Otherwise, the freed blocks of the larger batch would stay reserved.
-            if size < used_size and torch.cuda.is_available():
+            if size < size_before and torch.cuda.is_available():
                 torch.cuda.empty_cache()
         start += len(group)
         bar.update(len(group))

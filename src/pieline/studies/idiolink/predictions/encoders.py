@@ -1,10 +1,10 @@
-"""Loading of embedders as their entries in models.yaml describe, and as they were trained."""
+"""Loading of embedders, as described in models.yaml and with the inputs of their training."""
 
 import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -23,20 +23,18 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.loading import loading, require_all_weights, require_finite, require_tokenizer
 from pieline.models.weights import weights_location
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
-PREFIX = "latent_attention_model."
-"""Prefix of the layer's weight names in a checkpoint."""
+LATENT_PREFIX = "latent_attention_model."
+"""Prefix of the names of the latent attention layer's weights in a checkpoint."""
 
 
 class LatentAttentionPooling(nn.Module):
     """Latent attention layer of NV-Embed (Lee et al., 2025), followed by mean pooling.
 
-    Each token vector attends to the same `latents` and passes through a gated feed-forward block;
-    both steps have residual connections. The mean is taken over the tokens in the attention mask.
-    The layer is a sentence-transformers module whose weights have the names in the published
-    checkpoint.
+    Each token vector attends to `latents`, which are the same for all tokens, and passes through a
+    gated feed-forward block. Both steps have residual connections. The mean is taken over the
+    tokens in the attention mask.
+
+    The layer is a sentence-transformers module. Its weights are named as in NV-Embed's checkpoint.
     """
 
     def __init__(self, *, latents: int, dimensions: int, inner: int, heads: int) -> None:
@@ -50,7 +48,12 @@ class LatentAttentionPooling(nn.Module):
     def from_weights(
         cls, weights: Mapping[str, torch.Tensor], *, heads: int = 8
     ) -> "LatentAttentionPooling":
-        """Return a layer with these weights, whose names have no prefix."""
+        """Return a layer with the given weights.
+
+        Args:
+            weights: Weights by name, without `LATENT_PREFIX`.
+            heads: Number of attention heads.
+        """
         latents, dimensions = weights["latents"].shape
         inner = weights["cross_attend_blocks.0.fn.to_q.weight"].shape[0]
         layer = cls(latents=latents, dimensions=dimensions, inner=inner, heads=heads)
@@ -65,30 +68,32 @@ class LatentAttentionPooling(nn.Module):
             UserError: The folder does not contain the layer's weights.
         """
         weights = {
-            name.removeprefix(PREFIX): tensor
+            name.removeprefix(LATENT_PREFIX): tensor
             for path in files_below(folder, ".safetensors")
             for name, tensor in load_file(path).items()
-            if name.startswith(PREFIX)
+            if name.startswith(LATENT_PREFIX)
         }
         if not weights:
             raise UserError(
-                f"no weights named {PREFIX}*", where=folder, hint="set another `pooling`"
+                f"no weights named {LATENT_PREFIX}*", where=folder, hint="set another `pooling`"
             )
         return cls.from_weights(weights)
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Return the features with `sentence_embedding`, of shape (texts, dimensions), added."""
+        """Add `sentence_embedding`, of shape (texts, dimensions), to the features of a batch."""
         attend, feed_forward = self.cross_attend_blocks
-        tokens = features["token_embeddings"]
-        tokens = attend(tokens, self.latents) + tokens
-        tokens = feed_forward(tokens) + tokens
-        mask = features["attention_mask"].unsqueeze(-1).to(tokens.dtype)
-        features["sentence_embedding"] = (tokens * mask).sum(dim=1) / mask.sum(dim=1)
+        vectors = features["token_embeddings"]
+        vectors = attend(vectors, self.latents) + vectors
+        vectors = feed_forward(vectors) + vectors
+        mask = features["attention_mask"].unsqueeze(-1).to(vectors.dtype)
+        features["sentence_embedding"] = (vectors * mask).sum(dim=1) / mask.sum(dim=1)
         return features
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Save the weights in a sentence-transformers module folder."""
-        weights = {PREFIX + name: tensor.contiguous() for name, tensor in self.state_dict().items()}
+        """Save the weights in the folder of a sentence-transformers module."""
+        weights = {
+            LATENT_PREFIX + name: tensor.contiguous() for name, tensor in self.state_dict().items()
+        }
         save_file(weights, Path(output_path) / "latent_attention.safetensors")
 
 
@@ -149,10 +154,10 @@ class _GatedGelu(nn.Module):
 
 
 def require_pooling_in_files(location: str, where: str) -> None:
-    """Check that a checkpoint defines its pooling; otherwise the library guesses it.
+    """Check that a checkpoint's files define the pooling, so that the library does not guess.
 
     Raises:
-        UserError: modules.json is missing.
+        UserError: config.json or modules.json is missing.
     """
     if not any(Path(location, name).exists() for name in ("modules.json", "config.json")):
         raise UserError(
@@ -167,53 +172,54 @@ def require_pooling_in_files(location: str, where: str) -> None:
 
 
 def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str | None:
-    """Return the end-of-sequence token if the tokenizer's files enable it, otherwise None.
+    """Return the token that a checkpoint's tokenizer_config.json adds to inputs, or None.
 
-    transformers 5 ignores `add_eos_token` if there is a tokenizer.json.
+    transformers 5 ignores this setting, `add_eos_token`, if there is a tokenizer.json.
     """
-    config = Path(location, "tokenizer_config.json")
-    if not config.exists():
+    path = Path(location, "tokenizer_config.json")
+    if not path.exists():
         return None
-    adds_end_token = json.loads(config.read_text(encoding="utf-8")).get("add_eos_token")
-    return str(tokenizer.eos_token) if adds_end_token and tokenizer.eos_token else None
+    tokenizer_config = json.loads(path.read_text(encoding="utf-8"))
+    if not tokenizer_config.get("add_eos_token") or not tokenizer.eos_token:
+        return None
+    return str(tokenizer.eos_token)
 
 
 def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
-    """Make a fast tokenizer end every input with a token, including truncated inputs.
+    """Configure a fast tokenizer to end every input with a token, including truncated inputs.
 
     Raises:
         UserError: The token is not in the vocabulary, inputs end with another special token, or
             the tokenizer cannot be configured.
     """
-    number = tokenizer.convert_tokens_to_ids(token)
-    if number is None or (number == tokenizer.unk_token_id and token != tokenizer.unk_token):
+    token_id = tokenizer.convert_tokens_to_ids(token)
+    is_unknown = token_id == tokenizer.unk_token_id and token != tokenizer.unk_token
+    if token_id is None or is_unknown:
         raise UserError(
             f"end token {token!r} is not in the vocabulary",
             where=where,
             hint="correct `end_token` in the model's entry",
         )
-    present = last_token(tokenizer)
-    if present == number:
+    current_id = last_special_token(tokenizer)
+    if current_id == token_id:
         return
-    if present is not None:
+    if current_id is not None:
         raise UserError(
-            f"the tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(present)!r}, "
+            f"the tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(current_id)!r}, "
             f"not with {token!r}",
             where=where,
             hint="set `end_token` in the model's entry to the token used in training",
         )
-    inner = tokenizer.backend_tokenizer
-    steps = []
-    if inner.post_processor:
-        steps.append(inner.post_processor)
-    # A prefix added by a previous step arrives here as the first sequence of a pair.
-    steps.append(
+    backend = tokenizer.backend_tokenizer
+    post_processors = [backend.post_processor] if backend.post_processor else []
+    # A prefix from an earlier post-processor arrives here as the first sequence of a pair.
+    post_processors.append(
         processors.TemplateProcessing(
-            single=f"$A {token}", pair=f"$A:0 $B:0 {token}:0", special_tokens=[(token, number)]
+            single=f"$A {token}", pair=f"$A:0 $B:0 {token}:0", special_tokens=[(token, token_id)]
         )
     )
-    inner.post_processor = processors.Sequence(steps)
-    if last_token(tokenizer) != number:
+    backend.post_processor = processors.Sequence(post_processors)
+    if last_special_token(tokenizer) != token_id:
         raise UserError(
             f"the tokenizer cannot be configured to end inputs with {token!r}",
             where=where,
@@ -221,26 +227,31 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
         )
 
 
-def last_token(tokenizer: Any) -> int | None:
-    """Return the id of the special token that ends inputs, or None if there is none."""
-    with_specials = tokenizer("a")["input_ids"]
-    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
-    return int(with_specials[-1]) if with_specials[-1:] != bare[-1:] else None
+def last_special_token(tokenizer: Any) -> int | None:
+    """Return the id of the special token at the end of inputs, or None if there is none."""
+    with_special_tokens = tokenizer("a")["input_ids"]
+    without_special_tokens = tokenizer("a", add_special_tokens=False)["input_ids"]
+    if with_special_tokens[-1:] == without_special_tokens[-1:]:
+        return None
+    return int(with_special_tokens[-1])
 
 
-def require_bidirectional(model: "SentenceTransformer", where: str) -> None:
-    """Check that attention is bidirectional: the first token's vector depends on later tokens.
+def require_bidirectional(model: SentenceTransformer, where: str) -> None:
+    """Check that attention is bidirectional.
+
+    It is if reversing the tokens after the first one changes the first token's vector.
 
     Raises:
         UserError: Attention is causal.
     """
+    backbone = model[0]
     tokens = model.tokenizer("one two three four five", return_tensors="pt").to(model.device)
-    reordered = tokens["input_ids"].clone()
-    reordered[0, 1:] = reordered[0, 1:].flip(0)
+    reordered_ids = tokens["input_ids"].clone()
+    reordered_ids[0, 1:] = reordered_ids[0, 1:].flip(0)
     with torch.inference_mode():
-        vectors = model[0](dict(tokens))["token_embeddings"]
-        changed_vectors = model[0](dict(tokens, input_ids=reordered))["token_embeddings"]
-    if torch.equal(vectors[0, 0], changed_vectors[0, 0]):
+        vectors = backbone(dict(tokens))["token_embeddings"]
+        reordered_vectors = backbone(dict(tokens, input_ids=reordered_ids))["token_embeddings"]
+    if torch.equal(vectors[0, 0], reordered_vectors[0, 0]):
         raise UserError(
             "attention is causal, although the model's entry sets `bidirectional`",
             where=where,
@@ -249,9 +260,9 @@ def require_bidirectional(model: "SentenceTransformer", where: str) -> None:
 
 
 def save_folder(model: SentenceTransformer, output: Path) -> None:
-    """Save a model as a safetensors folder, atomically."""
+    """Save a model as a folder with safetensors files, atomically."""
     if model.tokenizer.is_fast:
-        # Each call leaves its truncation and padding, which would be saved, too.
+        # The tokenizer keeps the truncation and padding of its last call, and would save them.
         model.tokenizer.backend_tokenizer.no_truncation()
         model.tokenizer.backend_tokenizer.no_padding()
     with atomic_folder(output) as folder:
@@ -265,23 +276,20 @@ def load_encoder(
     device: str | None = None,
     dtype: str | None = None,
 ) -> SentenceTransformer:
-    """Load a model for evaluation, as it was trained.
+    """Load a model for evaluation, with the pooling, end token and attention of its training.
 
     Args:
-        entry: Entry in models.yaml.
+        entry: Entry of the model in models.yaml.
         weights: Folder with unpacked or fine-tuned weights that replace those of the entry.
         device: torch device; None selects CUDA if available, otherwise the CPU.
-        dtype: Precision; None selects the entry's.
+        dtype: Precision; None selects the entry's precision.
 
     Raises:
         UserError: The device is missing, the weights are unavailable or incomplete, the pooling or
             the end token is undefined, the checkpoint's files contradict the entry, the tokenizer
             is unsuitable, or attention is causal although the entry declares it bidirectional.
     """
-    if device == "mps" and not torch.backends.mps.is_available():
-        raise UserError("no Apple GPU available", where="device: mps", hint="set device: null")
-    # Without an explicit device, the library would select an Apple GPU.
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = _select_device(device)
     location = str(weights) if weights else weights_location(entry)
     where = f"{entry.checkpoint} ({entry.source})"
     check_lfs_pointers(location)
@@ -289,7 +297,7 @@ def load_encoder(
         if entry.pooling == "checkpoint":
             require_pooling_in_files(location, where)
         settings = checkpoint_settings(entry, location, where)
-        model = _assembled(entry, location, settings, device=device, dtype=dtype or entry.dtype)
+        model = _assemble(entry, location, settings, device=device, dtype=dtype or entry.dtype)
         require_all_weights(backbone_of(model), location, where)
         # Fine-tuned weights already include the adapter.
         if entry.adapter and not weights:
@@ -310,25 +318,35 @@ def load_encoder(
         backbone_of(model).config.is_causal = False
         require_bidirectional(model, where)
     if entry.source == "hub" and not weights:
-        # The library sets the commit only for models loaded by name; snapshot folders are named
-        # after the commit.
-        commit = backbone_of(model).config._commit_hash = Path(location).name
+        # The library sets the commit only for models loaded by name. The snapshot folder has the
+        # name of the commit.
+        commit = Path(location).name
+        backbone_of(model).config._commit_hash = commit
         if not entry.revision:
             print(f"{where}: no revision pinned; loaded commit {commit}", file=sys.stderr)
     return model
 
 
-def _assembled(
-    entry: EmbedderEntry,
-    location: str,
-    settings: CheckpointSettings,
-    *,
-    device: str | None,
-    dtype: str,
-) -> SentenceTransformer:
-    """Return the checkpoint as published, or its transformer with the pooling in the entry.
+def _select_device(device: str | None) -> str:
+    """Return the torch device to use: `device` if set, otherwise CUDA or, without a GPU, the CPU.
 
-    The model gets the prompts and dimensions in `settings`, which a saved model keeps.
+    Raises:
+        UserError: `device` is an Apple GPU that is not available.
+    """
+    if device == "mps" and not torch.backends.mps.is_available():
+        raise UserError("no Apple GPU available", where="device: mps", hint="set device: null")
+    if device:
+        return device
+    # The library would select an Apple GPU here.
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _assemble(
+    entry: EmbedderEntry, location: str, settings: CheckpointSettings, *, device: str, dtype: str
+) -> SentenceTransformer:
+    """Return the model with the pooling that its entry states.
+
+    The model has the prompts and dimensions in `settings`, and keeps them when it is saved.
     """
     model_kwargs: dict[str, Any] = {
         "dtype": getattr(torch, dtype),
@@ -339,28 +357,50 @@ def _assembled(
     if entry.attention:
         model_kwargs["attn_implementation"] = entry.attention
     if entry.pooling == "checkpoint":
-        model = SentenceTransformer(
-            location,
-            device=device,
-            trust_remote_code=entry.trust_remote_code,
-            model_kwargs=model_kwargs,
-        )
-        model.prompts = {name: settings.prompts.get(name, "") for name in ("query", "document")}
-        model.default_prompt_name = None
-        model.truncate_dim = settings.truncate_dim
-        if settings.include_prompt and len(model) > 1 and isinstance(model[1], Pooling):
-            model[1].include_prompt = True
-        return model
+        return _load_all_modules(entry, location, settings, device, model_kwargs)
+    return _combine_with_pooling(entry, location, settings, device, model_kwargs)
+
+
+def _load_all_modules(
+    entry: EmbedderEntry,
+    location: str,
+    settings: CheckpointSettings,
+    device: str,
+    model_kwargs: dict[str, Any],
+) -> SentenceTransformer:
+    """Return a checkpoint with its own pooling and further modules."""
+    model = SentenceTransformer(
+        location,
+        device=device,
+        trust_remote_code=entry.trust_remote_code,
+        model_kwargs=model_kwargs,
+    )
+    model.prompts = {name: settings.prompts.get(name, "") for name in ("query", "document")}
+    model.default_prompt_name = None
+    model.truncate_dim = settings.truncate_dim
+    if settings.include_prompt and len(model) > 1 and isinstance(model[1], Pooling):
+        model[1].include_prompt = True
+    return model
+
+
+def _combine_with_pooling(
+    entry: EmbedderEntry,
+    location: str,
+    settings: CheckpointSettings,
+    device: str,
+    model_kwargs: dict[str, Any],
+) -> SentenceTransformer:
+    """Return a checkpoint's transformer, followed by the entry's pooling and normalization."""
     check_version_requirements(settings.requirements, source=location)
-    shared: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
+    code_kwargs: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
     if entry.code_revision:
-        shared["code_revision"] = entry.code_revision
-    # Unlike the constructor, this follows the transformer's file of sentence-transformers.
+        code_kwargs["code_revision"] = entry.code_revision
+    # Unlike the constructor, `load` reads the settings file of sentence-transformers.
     backbone = Transformer.load(
         location,
-        model_kwargs=model_kwargs | shared,
-        processor_kwargs=shared,
-        config_kwargs=shared,
+        model_kwargs=model_kwargs | code_kwargs,
+        processor_kwargs=code_kwargs,
+        config_kwargs=code_kwargs,
     )
     pooling: torch.nn.Module
     if entry.pooling == "latent":
@@ -382,7 +422,13 @@ def _assembled(
 def _prepare_tokenizer(
     model: SentenceTransformer, entry: EmbedderEntry, where: str, published_end_token: str | None
 ) -> None:
-    """Set padding and the end token as in training; an entry's end token takes precedence."""
+    """Set the padding and the end token as in training.
+
+    The end token is the entry's or, if the entry states none, `published_end_token`.
+
+    Raises:
+        UserError: The tokenizer is unsuitable, or the model pools an undefined end token.
+    """
     tokenizer = model.tokenizer
     if not tokenizer.is_fast:
         raise UserError(
@@ -397,8 +443,9 @@ def _prepare_tokenizer(
     end_token = published_end_token if entry.end_token is None else entry.end_token
     if end_token:
         end_inputs_with(tokenizer, end_token, where)
-    is_known = entry.end_token is not None or last_token(tokenizer) is not None
-    if not is_known and getattr(model[1], "pooling_mode", "") == "lasttoken":
+    is_end_token_known = entry.end_token is not None or last_special_token(tokenizer) is not None
+    pools_last_token = getattr(model[1], "pooling_mode", "") == "lasttoken"
+    if pools_last_token and not is_end_token_known:
         raise UserError(
             "the model pools the last token, but its end token is undefined",
             where=where,
@@ -407,29 +454,33 @@ def _prepare_tokenizer(
 
 
 def backbone_of(model: SentenceTransformer) -> Any:
-    """Return the transformers model beneath the pooling layer."""
-    first: Any = model[0]
-    return first.auto_model
+    """Return the transformers model whose token vectors the model pools."""
+    transformer: Any = model[0]
+    return transformer.auto_model
 
 
 def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> dict[str, str]:
-    """Return the SHA-256 of the files that `load_encoder` reads, by name.
+    """Return the SHA-256 of the local files that `load_encoder` reads, by file name.
 
-    Weights from the Hugging Face Hub have no digests, because the commit identifies them.
+    Files from the Hugging Face Hub are not included, because the commit identifies them.
 
     Args:
         entry: Entry of the model.
         weights: Folder that replaces the entry's weights.
     """
+    if weights:
+        return _file_digests(Path(weights))
     digests = {}
-    if entry.source != "hub" or weights:
-        digests = _digests(Path(weights or weights_location(entry)))
-    if entry.adapter and not weights:
-        digests |= {f"adapter/{name}": sha for name, sha in _digests(Path(entry.adapter)).items()}
+    if entry.source != "hub":
+        digests = _file_digests(Path(weights_location(entry)))
+    if entry.adapter:
+        for name, digest in _file_digests(Path(entry.adapter)).items():
+            digests[f"adapter/{name}"] = digest
     return digests
 
 
-def _digests(folder: Path) -> dict[str, str]:
+def _file_digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of the weights and settings in a folder, by relative path."""
     return {
         path.relative_to(folder).as_posix(): sha256(path)
         for path in files_below(folder, ".json", ".safetensors", ".txt", ".model")

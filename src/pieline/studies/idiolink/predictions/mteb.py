@@ -1,4 +1,4 @@
-"""IdioLink as MTEB tasks: a writer of BEIR data, and a reader of MTEB's predictions."""
+"""IdioLink as MTEB tasks: write the data in BEIR format, and read MTEB's predictions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ from pieline.studies.idiolink.predictions.query_texts import instructed_text
 from pieline.studies.idiolink.records import Document, Query
 
 MTEB_INSTRUCTION_FORMAT = "instruction_newline_query"
-"""Instruction format of the exported queries; MTEB would append instructions to the queries."""
+"""Format of the exported queries with instructions. The queries contain the instructions, because
+MTEB would put instructions after the queries."""
 _NO_PREDICTIONS = "use a TASK_predictions.json file that MTEB wrote for one of our tasks"
 
 
@@ -25,47 +26,52 @@ def write_mteb_data(
     """Write the data of the tasks with and without instructions, in BEIR format.
 
     Args:
-        files: Paths of `corpus`, `qrels`, `queries_sentence` and `queries_instruction_sentence`.
+        files: Paths of the files to write, by name: `corpus`, `qrels`, `queries_sentence` and
+            `queries_instruction_sentence`.
         documents: Documents of the index.
         queries: Queries of the split.
     """
-    instructed = {
+    document_texts = {document.id: document.sentence for document in documents}
+    query_texts = {query.id: query.sentence for query in queries}
+    instructed_query_texts = {
         query.id: instructed_text(query, instruction_format=MTEB_INSTRUCTION_FORMAT).text
         for query in queries
     }
-    _write(files["corpus"], {document.id: document.sentence for document in documents}, title="")
-    _write(files["queries_sentence"], {query.id: query.sentence for query in queries})
-    _write(files["queries_instruction_sentence"], instructed)
+    _write_texts(files["corpus"], document_texts, title="")
+    _write_texts(files["queries_sentence"], query_texts)
+    _write_texts(files["queries_instruction_sentence"], instructed_query_texts)
     lines = ["query-id\tcorpus-id\tscore"]
-    for query, relevant in meaning_qrels(queries, documents).items():
-        lines += [f"{query}\t{document}\t{score}" for document, score in relevant.items()]
+    for query_id, relevance in meaning_qrels(queries, documents).items():
+        lines += [f"{query_id}\t{document_id}\t{score}" for document_id, score in relevance.items()]
     write_text(files["qrels"], "\n".join(lines) + "\n")
 
 
-def _write(path: str | Path, texts: Mapping[str, str], **more: str) -> None:
+def _write_texts(path: str | Path, texts: Mapping[str, str], **more_fields: str) -> None:
+    """Write texts by id as JSON Lines; `more_fields` are added to every line."""
     lines = (
-        json.dumps({"_id": name, **more, "text": text}, ensure_ascii=False) + "\n"
-        for name, text in texts.items()
+        json.dumps({"_id": text_id, **more_fields, "text": text}, ensure_ascii=False) + "\n"
+        for text_id, text in texts.items()
     )
     write_text(path, "".join(lines))
 
 
 def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
-    """Return MTEB's scores by query and document, from subset `default` and split `test`.
+    """Read MTEB's scores by query and document, from subset `default` and split `test`.
 
     Raises:
         UserError: The file does not contain valid predictions for this subset and split.
     """
     predictions: Any = read_json(path)
-    for name in ("default", "test"):
-        if not isinstance(predictions, dict) or name not in predictions:
-            raise UserError(f"no predictions for {name!r}", where=path, hint=_NO_PREDICTIONS)
-        predictions = predictions[name]
+    # The subset and the split are nested keys.
+    for key in ("default", "test"):
+        if not isinstance(predictions, dict) or key not in predictions:
+            raise UserError(f"no predictions for {key!r}", where=path, hint=_NO_PREDICTIONS)
+        predictions = predictions[key]
     return validated(
         dict[str, dict[str, FiniteFloat]], predictions, where=path, hint=_NO_PREDICTIONS
     )
 
 
 def task_of(path: str | Path) -> str:
-    """Return the task name in the name of a prediction file; it ends in the query mode."""
+    """Return the task name in the name of a prediction file; task names end in the query mode."""
     return Path(path).name.removesuffix(".json").removesuffix("_predictions")

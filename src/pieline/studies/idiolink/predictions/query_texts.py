@@ -1,4 +1,4 @@
-"""Texts of queries and documents as input of models, by query mode (IdioLink, appendix B)."""
+"""Model inputs for queries and documents, by query mode (IdioLink, appendix B)."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,22 +10,22 @@ INSTRUCTION = (
     "Based on the literal/idiomatic usage of the span '{span}' in the query, "
     "retrieve documents that contain a span conveying the same conceptual meaning."
 )
-"""The instruction of appendix B. The paper prints it without quotes around the span, but its
-numbers match the form with single quotes (without quotes, SBERT reaches 28.92/48.31; the paper
-prints 32.57/52.76).
+"""The instruction of appendix B. The paper prints the instruction without quotes around the span,
+but the paper's scores match the form with single quotes: without quotes, SBERT reaches 28.92/48.31,
+while the paper prints 32.57/52.76.
 """
 
 
 @dataclass(frozen=True)
 class QueryText:
-    """A model's input, with the position of the span.
+    """A model's input, with the positions of its parts in characters.
 
     Attributes:
-        text: Input of the tokenizer.
-        span: Start and exclusive end of the span, in characters.
-        instruction_end: Exclusive end, in characters, of an instruction or prefix that the model
-            excludes from pooling (InstructOR, GritLM); 0 if the whole text is pooled.
-        head_end: Exclusive end, in characters, of the instruction or prefix; 0 if there is none.
+        text: Input of the tokenizer: an instruction or prefix, if any, and a sentence.
+        span: Start and exclusive end of the span.
+        instruction_end: Exclusive end of an instruction or prefix that the model always excludes
+            from pooling (InstructOR, GritLM); 0 for other models.
+        head_end: Exclusive end of any instruction or prefix; 0 if there is none.
     """
 
     text: str
@@ -47,24 +47,27 @@ INSTRUCTION_FORMATS: dict[str, str] = {
     "represent_sentence_query": "Represent this sentence for searching relevant passages: {query}",
     "search_query": "search_query: {query}",
 }
-"""Templates that combine instruction and query, by name in models.yaml. In the last two, from the
-authors' code for BGE and Nomic, the prefix replaces the paper's instruction.
+"""Templates that combine instruction and query, by name in models.yaml. In the last two templates,
+which are from the authors' code for BGE and Nomic, a prefix replaces the paper's instruction.
 """
 
 _UNPOOLED_FORMAT = "instruction_query_pair"
-"""Format of InstructOR, which excludes the instruction from pooling."""
+"""Format of InstructOR, which excludes instructions from pooling."""
 _UNPOOLED_HEAD = "<|embed|>\n"
-"""End of GritLM's instructions and prefixes, which it excludes from pooling."""
+"""End of GritLM's instructions and prefixes, which GritLM excludes from pooling."""
 
 
 def plain_text(query: Query, *, query_prefix: str) -> QueryText:
-    """Return the prefixed query without an instruction; the span is its first occurrence."""
+    """Return a prefix and a query, with the first occurrence of the query's span as the span."""
     start = query.sentence.find(query.span)
     return _prepend(query_prefix, query, start)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """Return the query after its instruction, with the span at its last occurrence."""
+    """Return an instruction and a query, with the last occurrence of the query's span as the span.
+
+    The span of the query also occurs in the instruction.
+    """
     instruction = INSTRUCTION.format(span=query.span)
     head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
     start = query.sentence.rfind(query.span)
@@ -72,15 +75,25 @@ def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
 
 
 def _prepend(head: str, query: Query, start: int, *, is_unpooled: bool = False) -> QueryText:
-    """Prepend a prefix or instruction to a query whose span starts at character `start`."""
-    first = len(head) + start
-    span = (first, first + len(query.span))
-    unpooled = len(head) if is_unpooled else _unpooled(head)
-    return QueryText(head + query.sentence, span, unpooled, len(head))
+    """Prepend an instruction or prefix to a query.
+
+    Args:
+        head: The instruction or prefix.
+        query: The query.
+        start: Start of the span in the query, in characters.
+        is_unpooled: Whether the model excludes any instruction or prefix from pooling.
+    """
+    span_start = len(head) + start
+    return QueryText(
+        text=head + query.sentence,
+        span=(span_start, span_start + len(query.span)),
+        instruction_end=len(head) if is_unpooled else _unpooled_length(head),
+        head_end=len(head),
+    )
 
 
-def _unpooled(head: str) -> int:
-    """Return the number of characters of a prefix or instruction that are excluded from pooling."""
+def _unpooled_length(head: str) -> int:
+    """Return the length of an instruction or prefix in GritLM's format, and 0 for others."""
     return len(head) if head.endswith(_UNPOOLED_HEAD) else 0
 
 
@@ -93,12 +106,14 @@ def query_text(
         query: The query.
         entry: Entry of the model.
         instructed: Whether to prepend the instruction.
-        by_span: Whether the input is for the span's vector; the authors' code of some models uses a
-            different text for this vector.
+        by_span: Whether the input is for the span's vector. For some models, the authors' code uses
+            a different text for this vector.
     """
     if instructed:
-        own = entry.span_instruction_format if by_span else None
-        return instructed_text(query, instruction_format=own or entry.instruction_format)
+        instruction_format = entry.instruction_format
+        if by_span and entry.span_instruction_format:
+            instruction_format = entry.span_instruction_format
+        return instructed_text(query, instruction_format=instruction_format)
     prefix = entry.query_prefix
     if by_span and entry.span_query_prefix is not None:
         prefix = entry.span_query_prefix
@@ -106,7 +121,7 @@ def query_text(
 
 
 class QueryFormat(Protocol):
-    """Entry fields that determine the texts of queries."""
+    """The fields of a model's entry that determine the inputs for queries."""
 
     @property
     def instruction_format(self) -> str:
@@ -118,15 +133,18 @@ class QueryFormat(Protocol):
 
 
 def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
-    """Return a query's input for a model that has the same input in sentence and span modes."""
+    """Return a model's input for a query in a query mode.
+
+    This applies to models that have the same input in a sentence mode and its span mode.
+    """
     if mode.startswith("instruction"):
         return instructed_text(query, instruction_format=entry.instruction_format)
     return plain_text(query, query_prefix=entry.query_prefix)
 
 
 def document_text(document: Document, entry: EmbedderEntry) -> QueryText:
-    """Return a model's input for a document: prefix and sentence, without span (section 4.1)."""
+    """Return a model's input for a document: the model's prefix and the sentence (section 4.1)."""
     prefix = entry.passage_prefix
     return QueryText(
-        prefix + document.sentence, instruction_end=_unpooled(prefix), head_end=len(prefix)
+        prefix + document.sentence, instruction_end=_unpooled_length(prefix), head_end=len(prefix)
     )

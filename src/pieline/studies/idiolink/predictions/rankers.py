@@ -27,6 +27,7 @@ from pieline.studies.idiolink.predictions.rankings import RankedRun, rank
 from pieline.studies.idiolink.records import Document, Query
 
 _QUERIES_AT_ONCE = 64
+"""Number of queries that are compared with all documents at once."""
 _INCREASING = (
     torch.nn.Identity,
     torch.nn.Sigmoid,
@@ -34,17 +35,17 @@ _INCREASING = (
     torch.nn.Softplus,
     torch.nn.Tanh,
 )
-"""Activations that do not change the order of scores."""
+"""Activation functions that do not change the order of scores."""
 _PROJECTION = "linear.weight"
-"""Name of a projection's weights in a safetensors file."""
+"""Name of the weights in a projection's safetensors file."""
 
 
 def load_reranker(entry: RerankerEntry) -> CrossEncoder:
     """Load a cross-encoder on a CUDA GPU if available, otherwise on the CPU.
 
     Raises:
-        UserError: The weights are unavailable or incomplete, or the model has more than one score
-            per pair.
+        UserError: The weights are unavailable or incomplete, the model has more than one score per
+            pair, or its activation function may change the order of the scores.
     """
     model: CrossEncoder = _load(CrossEncoder, entry, max_length=entry.max_length)
     if model.num_labels != 1:
@@ -64,7 +65,13 @@ def load_reranker(entry: RerankerEntry) -> CrossEncoder:
 
 
 def _load(model_class: Any, entry: RerankerEntry | LateInteractionEntry, **options: Any) -> Any:
-    """Load a sentence-transformers model, and check that its weights are complete and finite."""
+    """Load a sentence-transformers model and check its weights and tokenizer.
+
+    Args:
+        model_class: Class of the model.
+        entry: Entry of the model.
+        **options: Further arguments of `model_class`.
+    """
     where = f"{entry.checkpoint} ({entry.source})"
     location = weights_location(entry)
     with loading(entry):
@@ -99,8 +106,7 @@ def rerank(
 ) -> RankedRun:
     """Rerank the documents of a first-stage run with a cross-encoder.
 
-    Scores are logits, because a sigmoid in the model's configuration would create ties among the
-    highest scores.
+    The scores are logits, because a sigmoid would make the highest scores equal.
 
     Args:
         model: Model returned by `load_reranker`.
@@ -113,13 +119,15 @@ def rerank(
     Raises:
         UserError: A score is not finite.
     """
-    texts = {text.id: entry.passage_prefix + text.sentence for text in documents}
+    document_texts = {
+        document.id: entry.passage_prefix + document.sentence for document in documents
+    }
     run: RankedRun = {}
     for query in Progress(queries, desc="re-ranking", unit="queries"):
-        text = text_in_mode(query, entry, mode).text
+        query_text = text_in_mode(query, entry, mode).text
         candidates = list(first_stage[query.id])
         scores = model.predict(
-            [(text, texts[name]) for name in candidates],
+            [(query_text, document_texts[document_id]) for document_id in candidates],
             batch_size=entry.batch_size,
             activation_fn=torch.nn.Identity(),
             show_progress_bar=False,
@@ -133,7 +141,7 @@ def load_late_interaction(entry: LateInteractionEntry) -> MultiVectorEncoder:
     """Load a late-interaction model on a CUDA GPU if available, otherwise on the CPU.
 
     Queries and documents are truncated at the entry's `max_length`. If the model expands queries
-    to a fixed length, shorter queries are expanded and longer ones are kept.
+    to a fixed length, queries below this length are expanded, and longer queries are not shortened.
 
     Raises:
         UserError: The weights are unavailable or incomplete.
@@ -149,24 +157,25 @@ def load_late_interaction(entry: LateInteractionEntry) -> MultiVectorEncoder:
 
 
 def _require_projections(model: MultiVectorEncoder, folder: Path, where: str) -> None:
-    """Raise a `UserError` if a projection of the token vectors is missing from the files.
+    """Raise a `UserError` if the weights of a projection are not in the checkpoint's files.
 
     The library initializes missing projections randomly.
     """
-    saved = []
+    saved_weights = []
     for path in files_below(folder, ".safetensors"):
         with safe_open(path, framework="pt") as file:
             if _PROJECTION in list(file.keys()):
-                saved.append(file.get_tensor(_PROJECTION))
-    for module in model:
-        if isinstance(module, Dense):
-            weight = module.linear.weight.detach().cpu()
-            if not any(torch.equal(weight, each.to(weight.dtype)) for each in saved):
-                raise UserError(
-                    "the checkpoint has no projection of token vectors",
-                    where=where,
-                    hint="use a checkpoint trained for late interaction",
-                )
+                saved_weights.append(file.get_tensor(_PROJECTION))
+    projections = [module for module in model if isinstance(module, Dense)]
+    for projection in projections:
+        loaded = projection.linear.weight.detach().cpu()
+        is_saved = any(torch.equal(loaded, saved.to(loaded.dtype)) for saved in saved_weights)
+        if not is_saved:
+            raise UserError(
+                "the checkpoint has no projection of token vectors",
+                where=where,
+                hint="use a checkpoint trained for late interaction",
+            )
 
 
 def search(
@@ -177,33 +186,37 @@ def search(
     *,
     top_k: int,
 ) -> dict[str, RankedRun]:
-    """Return the runs ranked by MaxSim, by query mode.
+    """Rank the documents for each query by MaxSim; return the runs by query mode.
 
-    A span mode encodes the same text as its sentence mode, but compares only the span's tokens.
+    A span mode encodes the text of its sentence mode, but compares only the span's tokens.
     """
-    ids, names = [query.id for query in queries], [document.id for document in documents]
-    texts = [entry.passage_prefix + document.sentence for document in documents]
-    document_vectors = [
-        vectors.float() for vectors in model.encode_document(texts, batch_size=entry.batch_size)
-    ]
+    query_ids = [query.id for query in queries]
+    document_ids = [document.id for document in documents]
+    document_texts = [entry.passage_prefix + document.sentence for document in documents]
+    encoded_documents = model.encode_document(document_texts, batch_size=entry.batch_size)
+    document_vectors = [vectors.float() for vectors in encoded_documents]
     runs = {}
     for prefix in ("", "instruction_"):
-        inputs = [text_in_mode(query, entry, f"{prefix}sentence") for query in queries]
+        query_texts = [text_in_mode(query, entry, f"{prefix}sentence") for query in queries]
         sentence_vectors, span_vectors = query_token_vectors(
-            model, inputs, batch_size=entry.batch_size
+            model, query_texts, batch_size=entry.batch_size
         )
-        for mode, vectors in (("sentence", sentence_vectors), ("span", span_vectors)):
-            scores = _scores(model, vectors, document_vectors, desc=f"{prefix}{mode}")
-            runs[f"{prefix}{mode}"] = rank(ids, scores, names, top_k=top_k)
+        for mode, query_vectors in (
+            (f"{prefix}sentence", sentence_vectors),
+            (f"{prefix}span", span_vectors),
+        ):
+            scores = _maxsim_scores(model, query_vectors, document_vectors, desc=mode)
+            runs[mode] = rank(query_ids, scores, document_ids, top_k=top_k)
     return runs
 
 
 def query_token_vectors(
     model: MultiVectorEncoder, texts: Sequence[QueryText], *, batch_size: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Return the token vectors of each query and of its span, each of shape (tokens, dimensions).
+    """Return the token vectors of each query, and those of each query's span.
 
-    The query's vectors include special tokens and query expansion, as in training.
+    Each array has the shape (tokens, dimensions). The vectors of a query include special tokens and
+    query expansion, as in training.
 
     Raises:
         UserError: A span is truncated entirely, or the model's input differs from its tokenizer's
@@ -215,36 +228,55 @@ def query_token_vectors(
     )
     sentence_vectors, span_vectors = [], []
     for text, features in zip(texts, outputs, strict=True):
-        ids, scored = features["input_ids"].cpu(), features["attention_mask"].bool().cpu()
-        encoded = model.tokenizer(
-            prompt + text.text, truncation=True, max_length=len(ids), return_offsets_mapping=True
-        )
-        offsets = torch.tensor(encoded["offset_mapping"])
-        if ids[: len(offsets)].tolist() != encoded["input_ids"]:
+        in_sentence = features["attention_mask"].bool().cpu()
+        in_span = _span_tokens(model, prompt, text, features["input_ids"].cpu()) & in_sentence
+        if not in_span.any():
             raise UserError(
-                "the model's input differs from the tokens of its prompt and the text",
-                where=text.text[:60],
-                hint="use a model without a chat template and with padding on the right",
-            )
-        span = (len(prompt) + text.span[0], len(prompt) + text.span[1])
-        in_span = torch.zeros_like(scored)
-        in_span[: len(offsets)] = span_mask(offsets.unsqueeze(0), [span])[0]
-        if not (in_span & scored).any():
-            raise UserError(
-                f"the span is beyond the model's limit of {len(ids)} tokens",
+                f"the span is beyond the model's limit of {len(in_span)} tokens",
                 where=text.text[:60],
                 hint="increase `max_length` in the model's entry",
             )
         vectors = features["token_embeddings"].float()
-        sentence_vectors.append(vectors[scored])
-        span_vectors.append(vectors[in_span & scored])
+        sentence_vectors.append(vectors[in_sentence])
+        span_vectors.append(vectors[in_span])
     return sentence_vectors, span_vectors
 
 
-def _scores(
+def _span_tokens(
+    model: MultiVectorEncoder, prompt: str, text: QueryText, input_ids: torch.Tensor
+) -> torch.Tensor:
+    """Return a mask of the input's tokens that overlap the span, of shape (tokens,).
+
+    Args:
+        model: The model.
+        prompt: Text that the model puts before `text`.
+        text: The query.
+        input_ids: Token ids of the model's input for the query, including query expansion.
+
+    Raises:
+        UserError: The input does not start with the tokens of the prompt and the query.
+    """
+    encoded = model.tokenizer(
+        prompt + text.text, truncation=True, max_length=len(input_ids), return_offsets_mapping=True
+    )
+    offsets = torch.tensor(encoded["offset_mapping"])
+    if input_ids[: len(offsets)].tolist() != encoded["input_ids"]:
+        raise UserError(
+            "the model's input differs from the tokens of its prompt and the text",
+            where=text.text[:60],
+            hint="use a model without a chat template and with padding on the right",
+        )
+    start, end = text.span
+    span_after_prompt = (len(prompt) + start, len(prompt) + end)
+    in_span = torch.zeros_like(input_ids, dtype=torch.bool)
+    in_span[: len(offsets)] = span_mask(offsets.unsqueeze(0), [span_after_prompt])[0]
+    return in_span
+
+
+def _maxsim_scores(
     model: MultiVectorEncoder,
-    queries: Sequence[torch.Tensor],
-    documents: list[torch.Tensor],
+    query_vectors: Sequence[torch.Tensor],
+    document_vectors: list[torch.Tensor],
     *,
     desc: str,
 ) -> Iterator[NDArray[np.float32]]:
@@ -253,15 +285,16 @@ def _scores(
     Raises:
         UserError: A score is not finite.
     """
-    starts = range(0, len(queries), _QUERIES_AT_ONCE)
+    starts = range(0, len(query_vectors), _QUERIES_AT_ONCE)
     for start in Progress(starts, desc=desc, unit="blocks of queries"):
-        block = list(queries[start : start + _QUERIES_AT_ONCE])
-        scores = model.similarity(block, documents).cpu().numpy()
+        block = list(query_vectors[start : start + _QUERIES_AT_ONCE])
+        scores = model.similarity(block, document_vectors).cpu().numpy()
         _require_finite(scores, desc)
         yield from scores
 
 
 def _require_finite(scores: NDArray[np.float32], where: str) -> None:
+    """Raise a `UserError` if a score is infinite or undefined."""
     if not np.isfinite(scores).all():
         raise UserError(
             "the model returns scores that are not finite",

@@ -24,47 +24,57 @@ RankedRun = dict[str, dict[str, float]]
 """Scores by query id and document id; the documents of a query are in ranking order."""
 
 _FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
+"""Fields of a line of a TREC run, in order."""
 _LINE_HINT = f"write `{' '.join(_FIELDS)}` in each line"
 _QUERIES_AT_ONCE = 256
+"""Number of queries that are compared with the documents at once."""
 _ROWS_AT_ONCE = 4096
+"""Number of document vectors that are read and normalized at once."""
 _BLOCK_BYTES = 1 << 26
 """Size of a block of document vectors; the papers' corpora fit into one block."""
 _NDCG_CUT = 10
 """Cutoff of nDCG@10."""
 _MAX_CONSTANT_SHARE = 0.05
-"""A run is rejected if at least this share of queries have constant scores."""
+"""A run is rejected if at least this share of its queries have constant scores."""
 _MIN_PART = 0.05
-"""A run is rejected if it ranks no document of a usage or subject with at least this share of the
-index."""
+"""A run is rejected if it ranks no document of a usage or subject that makes up at least this share
+of the documents."""
 _MOST_DIGITS = 6
-"""Maximum number of decimals of scores that may have been rounded."""
+"""Scores may be rounded if none of them has more decimals than this."""
 _MAX_TIED_SHARE = 0.5
-"""A run is rejected if rounding of scores changed the rankings of more than this share of
+"""A run is rejected if rounding the scores changed the rankings of more than this share of its
 queries."""
 _MAX_MOVED_SHARE = 0.1
 """Rounding changed a ranking if it moved more than this share of the documents."""
+
+
+class _Best(NamedTuple):
+    """Scores and indices of the best documents for a query, best first."""
+
+    scores: NDArray[np.floating]
+    indices: NDArray[np.intp]
 
 
 def cosine_scores(
     queries: NDArray[np.float32], documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the cosine similarities of each query with all documents, of shape (documents,)."""
-    return _scores(queries, _normalize(documents))
+    return _scores_of_unit_vectors(queries, _normalize(documents))
 
 
-def _scores(
+def _scores_of_unit_vectors(
     queries: NDArray[np.float32], unit_documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield cosine similarities of queries with documents that are already normalized."""
+    """Yield the cosine similarities of each query with documents whose vectors have length 1."""
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
         yield from _normalize(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
 
 def in_order(documents: Mapping[str, float]) -> list[str]:
-    """Return the documents of a query from best to worst.
+    """Return the ids of a query's documents from best to worst; `documents` has their scores.
 
-    Scores are compared as doubles, and equal scores are ordered by descending id, as in trec_eval,
-    so that all tools and processors agree on the ranking. `rank` has the same order.
+    Scores are compared as doubles, and documents with equal scores are sorted by descending id, as
+    in trec_eval. Therefore, all tools and processors agree on the ranking. `rank` uses this order.
     """
     return sorted(documents, key=lambda name: (documents[name], name), reverse=True)
 
@@ -80,16 +90,16 @@ def rank(
 
     Args:
         query_ids: Ids of the queries.
-        scores: One array of shape (documents,) per query. float32 scores are stored with the
-            fewest digits that distinguish them, to make runs a third smaller.
+        scores: One array of shape (documents,) per query.
         document_ids: Ids of the documents.
         top_k: Number of documents per query.
     """
-    places = _places(document_ids)
+    tie_order = _tie_order(document_ids)
     run: RankedRun = {}
-    for query_id, row in zip(query_ids, scores, strict=True):
-        near = _top_k_candidates(row, top_k)
-        run[query_id] = _ranking(document_ids, *_best(row[near], near, places, top_k))
+    for query_id, query_scores in zip(query_ids, scores, strict=True):
+        indices = _top_k_candidates(query_scores, top_k)
+        candidates = _Best(query_scores[indices], indices)
+        run[query_id] = _scores_by_id(_sort_best(candidates, tie_order, top_k), document_ids)
     return run
 
 
@@ -102,114 +112,122 @@ def rank_by_cosine(
     *,
     top_k: int,
 ) -> list[RankedRun]:
-    """Return the run that `rank` makes from `cosine_scores`, for each array of query vectors.
+    """Rank documents by cosine similarity, for several arrays of query vectors at once.
 
-    The vectors of documents are read once, in blocks, so that memory depends on the number of
-    documents only by their ids.
+    The runs equal those of `rank` and `cosine_scores`. The document vectors are read once, block by
+    block, so only the ids of all documents are in memory at the same time.
 
     Args:
         query_ids: Ids of the queries.
         queries: Arrays of query vectors, one per run.
         document_ids: Ids of the documents.
-        documents: Path of an npy file with vectors.
-        rows: Rows of the file that belong to the documents.
+        documents: Path of an npy file with document vectors.
+        rows: For each document, the row of its vector in the file.
         top_k: Number of documents per query.
     """
-    places = _places(document_ids)
-    none = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.intp)
-    best = [[none] * len(vectors) for vectors in queries]
-    for start, unit in _unit_blocks(documents, rows):
-        for vectors, ranked in zip(queries, best, strict=True):
-            for number, row in enumerate(_scores(vectors, unit)):
-                ranked[number] = _merged(ranked[number], row, start, places, top_k)
-    runs = []
-    for ranked in best:
-        run: RankedRun = {}
-        for query_id, (scores, found) in zip(query_ids, ranked, strict=True):
-            run[query_id] = _ranking(document_ids, scores, found)
-        runs.append(run)
+    tie_order = _tie_order(document_ids)
+    no_documents = _Best(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.intp))
+    best_of_runs = [[no_documents] * len(query_vectors) for query_vectors in queries]
+    for start, block in _unit_blocks(documents, rows):
+        for query_vectors, best_of_queries in zip(queries, best_of_runs, strict=True):
+            for query, scores in enumerate(_scores_of_unit_vectors(query_vectors, block)):
+                best_so_far = best_of_queries[query]
+                best_of_queries[query] = _merge(best_so_far, scores, start, tie_order, top_k)
+    runs: list[RankedRun] = []
+    for best_of_queries in best_of_runs:
+        scores_by_id = [_scores_by_id(best, document_ids) for best in best_of_queries]
+        runs.append(dict(zip(query_ids, scores_by_id, strict=True)))
     return runs
 
 
-def _merged(
-    best: tuple[NDArray[np.floating], NDArray[np.intp]],
-    row: NDArray[np.floating],
+def _merge(
+    best: _Best,
+    block_scores: NDArray[np.floating],
     start: int,
-    places: NDArray[np.intp],
+    tie_order: NDArray[np.intp],
     top_k: int,
-) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
-    """Return the `top_k` best of the documents found so far and those of a block.
+) -> _Best:
+    """Return the `top_k` best documents among the best ones so far and those of another block.
 
     Args:
-        best: Scores and indices of the best documents so far.
-        row: Scores of the block's documents.
+        best: The best documents of the previous blocks.
+        block_scores: Scores of the block's documents.
         start: Index of the block's first document.
-        places: Places of all documents among equal scores.
-        top_k: Number of documents.
+        tie_order: Result of `_tie_order` for all documents.
+        top_k: Number of documents to return.
     """
-    scores, found = best
-    if len(scores) < top_k:
-        near = _top_k_candidates(row, top_k)
+    if len(best.scores) < top_k:
+        in_block = _top_k_candidates(block_scores, top_k)
     else:
-        near = np.flatnonzero(row >= scores[-1])
-    return _best(
-        np.concatenate([scores, row[near]]), np.concatenate([found, near + start]), places, top_k
+        worst_score = best.scores[-1]
+        in_block = np.flatnonzero(block_scores >= worst_score)
+    candidates = _Best(
+        np.concatenate([best.scores, block_scores[in_block]]),
+        np.concatenate([best.indices, in_block + start]),
     )
+    return _sort_best(candidates, tie_order, top_k)
 
 
 def _unit_blocks(
     documents: str | Path, rows: Sequence[int] | NDArray[np.intp]
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield blocks of normalized rows of an npy file, each with the number of its first row.
+    """Yield blocks of vectors of length 1, each with the index of its first vector in `rows`.
 
-    The last block has up to twice as many rows as the others. BLAS computes products with few rows
-    in another way, so with a short last block, scores would depend on the size of the blocks.
+    The last block has up to twice as many vectors as the others. BLAS computes products with few
+    vectors differently, so after a short last block, scores would depend on the size of the blocks.
+
+    Args:
+        documents: Path of an npy file with vectors.
+        rows: Rows of the file, in the order in which the vectors are yielded.
     """
     dimensions = np.load(documents, mmap_mode="r").shape[1]
-    size = max(1, _BLOCK_BYTES // (4 * dimensions * _ROWS_AT_ONCE)) * _ROWS_AT_ONCE
-    bounds = list(range(0, max(1, len(rows) - size + 1), size))
-    bounds.append(len(rows))
-    for start, end in pairwise(bounds):
-        unit = np.empty((end - start, dimensions), dtype=np.float32)
-        for first in range(start, end, _ROWS_AT_ONCE):
-            part = rows[first : min(first + _ROWS_AT_ONCE, end)]
+    bytes_per_part = 4 * dimensions * _ROWS_AT_ONCE
+    block_rows = max(1, _BLOCK_BYTES // bytes_per_part) * _ROWS_AT_ONCE
+    starts = range(0, max(1, len(rows) - block_rows + 1), block_rows)
+    for start, end in pairwise([*starts, len(rows)]):
+        block = np.empty((end - start, dimensions), dtype=np.float32)
+        for part_start in range(start, end, _ROWS_AT_ONCE):
+            part_end = min(part_start + _ROWS_AT_ONCE, end)
             # Map the file again for each part; otherwise, all pages read count as process memory.
-            unit[first - start :][: len(part)] = _normalize(np.load(documents, mmap_mode="r")[part])
-        yield start, unit
+            vectors = np.load(documents, mmap_mode="r")[rows[part_start:part_end]]
+            block[part_start - start : part_end - start] = _normalize(vectors)
+        yield start, block
 
 
-def _places(document_ids: Sequence[str]) -> NDArray[np.intp]:
-    """Return the place of each document among equal scores, which is by descending id."""
-    places = np.empty(len(document_ids), dtype=np.intp)
-    # As objects, because an array of strings has the length of the longest id for each one.
-    order = np.argsort(np.array(document_ids, dtype=object), kind="stable")
-    places[order[::-1]] = np.arange(len(places))
-    return places
+def _tie_order(document_ids: Sequence[str]) -> NDArray[np.intp]:
+    """Return the position of each document among documents with equal scores: by descending id."""
+    # As objects, because an array of strings uses the length of the longest id for every id.
+    ascending = np.argsort(np.array(document_ids, dtype=object), kind="stable")
+    positions = np.empty(len(document_ids), dtype=np.intp)
+    positions[ascending[::-1]] = np.arange(len(positions))
+    return positions
 
 
-def _best(
-    scores: NDArray[np.floating], found: NDArray[np.intp], places: NDArray[np.intp], top_k: int
-) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
-    """Return the scores and indices of the `top_k` best of the documents `found`, best first."""
-    order = np.lexsort((places[found], -scores))[:top_k]
-    return scores[order], found[order]
+def _sort_best(candidates: _Best, tie_order: NDArray[np.intp], top_k: int) -> _Best:
+    """Return the `top_k` best of some documents in any order, best first."""
+    # lexsort sorts by its last key first.
+    order = np.lexsort((tie_order[candidates.indices], -candidates.scores))[:top_k]
+    return _Best(candidates.scores[order], candidates.indices[order])
 
 
-def _ranking(
-    document_ids: Sequence[str], scores: NDArray[np.floating], found: NDArray[np.intp]
-) -> dict[str, float]:
-    """Map the id of each document in `found` to its score."""
-    # `str` of a float32 has fewer digits than the number as a double.
+def _scores_by_id(best: _Best, document_ids: Sequence[str]) -> dict[str, float]:
+    """Return the scores of documents by document id, in the order of `best`.
+
+    float32 scores get the fewest digits that distinguish them, which makes runs a third smaller.
+    """
     return {
-        document_ids[index]: float(str(score)) for score, index in zip(scores, found, strict=True)
+        # `str` of a float32 has fewer digits than the number as a double.
+        document_ids[index]: float(str(score))
+        for score, index in zip(best.scores, best.indices, strict=True)
     }
 
 
 def _top_k_candidates(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
-    """Return the ascending indices of all scores that are at least the k-th largest."""
+    """Return the ascending indices of all scores that are at least the k-th largest score."""
     if k >= len(scores):
         return np.arange(len(scores))
-    return np.flatnonzero(scores >= np.partition(scores, -k)[-k])
+    k_th_largest = np.partition(scores, -k)[-k]
+    return np.flatnonzero(scores >= k_th_largest)
 
 
 def write_run(path: str | Path, run: RankedRun, *, tag: str) -> None:
@@ -236,7 +254,7 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
             and a finite score.
     """
     run: RankedRun = {}
-    for line in _lines(path, top_k):
+    for line in _read_lines(path, top_k):
         run.setdefault(line.query, {})[line.document] = line.score
     return run
 
@@ -244,7 +262,7 @@ def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
 def check_run(
     path: str | Path, run: RankedRun, query_ids: Sequence[str], document_ids: Collection[str]
 ) -> None:
-    """Check that a run has exactly the queries of a dataset, and only its documents, in order.
+    """Check that a run has exactly the queries of a dataset and only documents of the dataset.
 
     Raises:
         UserError: Queries or documents are unknown, queries are missing, or the documents of a
@@ -267,7 +285,7 @@ def check_run(
 
 
 class TextLabels(NamedTuple):
-    """PIEs, usages and subjects of documents and queries."""
+    """PIEs, usages and subjects of the documents and queries of a dataset."""
 
     documents: Sequence[Meaning]
     queries: Sequence[Meaning]
@@ -283,19 +301,19 @@ def read_foreign_run(
     file_format: str = "",
     texts: TextLabels | None = None,
 ) -> RankedRun:
-    """Return the `top_k` documents of each query from an external run.
+    """Read an external run, check it, and return the `top_k` documents of each query.
 
     As in trec_eval, documents are ordered by score rather than by rank (see `in_order`).
 
     Args:
-        path: Path of the run, whose tag, file name or folder must state the query mode.
+        path: Path of the run. The run's tag, file name or folder must state the query mode.
         query_ids: Query ids of the dataset.
         document_ids: Document ids of the dataset.
         mode: Expected query mode.
         top_k: Number of documents to keep per query.
         file_format: `mteb` for MTEB predictions; any other value stands for a TREC run.
-        texts: Labels of the texts, to detect rankings of only a part of the documents, or under
-            the ids of the next queries.
+        texts: Labels of the texts. They are used to detect runs that rank only a part of the
+            documents, or whose rankings are shifted to the next or previous queries.
 
     Raises:
         UserError: The file cannot be read; queries are unknown or missing; documents are unknown,
@@ -303,96 +321,129 @@ def read_foreign_run(
             the scores; the scores of many queries are constant or rounded; no document of some
             usage or subject is ranked; or the query mode is unknown or differs.
     """
-    lines: dict[str, dict[str, RunLine]] = {query_id: {} for query_id in query_ids}
-    queries: dict[str, int] = {}
-    documents: dict[str, int] = {}
+    rankings: dict[str, dict[str, RunLine]] = {query_id: {} for query_id in query_ids}
+    first_line_of_query: dict[str, int] = {}
+    first_line_of_document: dict[str, int] = {}
     tags: set[str] = set()
-    for line in _mteb_lines(path) if file_format == "mteb" else _lines(path):
-        queries.setdefault(line.query, line.number)
-        documents.setdefault(line.document, line.number)
+    for line in _read_mteb_lines(path) if file_format == "mteb" else _read_lines(path):
+        first_line_of_query.setdefault(line.query, line.number)
+        first_line_of_document.setdefault(line.document, line.number)
         tags.add(line.tag)
-        _add_line(path, lines.setdefault(line.query, {}), line)
-    check_ids(queries, query_ids, "queries", where=path)
-    if unknown := [name for name in documents if name not in document_ids]:
-        raise UserError(
-            f"{pluralize(len(unknown), 'unknown document')}, such as {unknown[0]!r}",
-            where=f"{path}:{documents[unknown[0]]}",
-            hint="rank the documents of the dataset",
-        )
-    _check_lengths(path, lines, min(top_k, len(document_ids)))
+        _add_line(path, rankings.setdefault(line.query, {}), line)
+    check_ids(first_line_of_query, query_ids, "queries", where=path)
+    _check_documents(path, first_line_of_document, document_ids)
+    _check_lengths(path, rankings, min(top_k, len(document_ids)))
     _check_mode(path, tags, mode)
-    _check_scores(path, lines, top_k)
+    _check_scores(path, rankings, top_k)
     labels = texts or TextLabels((), ())
-    _check_index(path, documents, labels.documents)
+    _check_all_parts_ranked(path, first_line_of_document, labels.documents)
     run: RankedRun = {}
-    for query_id, ranked in lines.items():
-        scores = {name: line.score for name, line in ranked.items()}
-        run[query_id] = {name: scores[name] for name in in_order(scores)[:top_k]}
-    _check_queries(path, run, labels.documents, labels.queries)
+    for query_id, lines in rankings.items():
+        scores = {document_id: line.score for document_id, line in lines.items()}
+        best_ids = in_order(scores)[:top_k]
+        run[query_id] = {document_id: scores[document_id] for document_id in best_ids}
+    _check_not_shifted(path, run, labels.documents, labels.queries)
     return run
 
 
-def _check_lengths(path: str | Path, lines: Mapping[str, Collection[str]], needed: int) -> None:
-    """Raise a `UserError` if a query has fewer than `needed` documents."""
-    if short := [query_id for query_id, ranked in lines.items() if len(ranked) < needed]:
+def _check_documents(
+    path: str | Path, first_lines: Mapping[str, int], document_ids: Collection[str]
+) -> None:
+    """Raise a `UserError` if a run ranks documents that are not in the dataset.
+
+    Args:
+        path: Path of the run.
+        first_lines: Ranked documents, with the number of the first line that ranks them.
+        document_ids: Document ids of the dataset.
+    """
+    unknown = [document_id for document_id in first_lines if document_id not in document_ids]
+    if unknown:
         raise UserError(
-            f"fewer than {needed} documents for {len(short)} of {len(lines)} queries, such as"
-            f" {short[0]!r}",
+            f"{pluralize(len(unknown), 'unknown document')}, such as {unknown[0]!r}",
+            where=f"{path}:{first_lines[unknown[0]]}",
+            hint="rank the documents of the dataset",
+        )
+
+
+def _check_lengths(path: str | Path, rankings: Mapping[str, Collection[str]], needed: int) -> None:
+    """Raise a `UserError` if a query has fewer than `needed` documents."""
+    too_short = [query_id for query_id, ranked in rankings.items() if len(ranked) < needed]
+    if too_short:
+        raise UserError(
+            f"fewer than {needed} documents for {len(too_short)} of {len(rankings)} queries, such"
+            f" as {too_short[0]!r}",
             where=path,
             hint=f"rank at least {needed} documents per query (idiolink.top_k)",
         )
 
 
-def _check_queries(
+def _check_not_shifted(
     path: str | Path, run: RankedRun, documents: Sequence[Meaning], queries: Sequence[Meaning]
 ) -> None:
-    """Raise a `UserError` if rankings fit the next or previous queries clearly better.
+    """Raise a `UserError` if the rankings fit the next or the previous queries clearly better.
 
     The fit of a ranking is the number of its first documents with the query's PIE and subject.
     """
-    topics = {document.id: (document.pie, document.subject) for document in documents}
-    expected = [(query.pie, query.subject) for query in queries]
+    topics_by_id = {document.id: (document.pie, document.subject) for document in documents}
     ranked_topics = []
     for query in queries:
-        best = list(run[query.id])[:_NDCG_CUT]
-        ranked_topics.append([topics[name] for name in best])
-    fits = [ranked.count(topic) for ranked, topic in zip(ranked_topics, expected, strict=True)]
-    for other, distance in (("next", 1), ("previous", -1)):
-        moved = expected[distance:] + expected[:distance]
-        shifted = [ranked.count(topic) for ranked, topic in zip(ranked_topics, moved, strict=True)]
-        if fits_better(shifted, fits):
+        best_ids = list(run[query.id])[:_NDCG_CUT]
+        ranked_topics.append([topics_by_id[document_id] for document_id in best_ids])
+    query_topics = [(query.pie, query.subject) for query in queries]
+    fits = _count_topic(ranked_topics, query_topics)
+    next_topics = query_topics[1:] + query_topics[:1]
+    previous_topics = query_topics[-1:] + query_topics[:-1]
+    for other, other_topics in (("next", next_topics), ("previous", previous_topics)):
+        shifted_fits = _count_topic(ranked_topics, other_topics)
+        if fits_better(shifted_fits, fits):
             raise UserError(
                 f"the rankings fit the {other} queries: of the {_NDCG_CUT} best documents,"
-                f" {sum(shifted)} have their idiom and subject, but only {sum(fits)} those of their"
-                " own query",
+                f" {sum(shifted_fits)} have their idiom and subject, but only {sum(fits)} those of"
+                " their own query",
                 where=path,
                 hint="check the query ids",
             )
 
 
-def _check_index(path: str | Path, ranked: Collection[str], documents: Sequence[Meaning]) -> None:
+def _count_topic(
+    ranked_topics: Sequence[Sequence[tuple[str, str]]], topics: Sequence[tuple[str, str]]
+) -> list[int]:
+    """Return, for each query, how many of the ranked documents have the topic at its position."""
+    return [ranked.count(topic) for ranked, topic in zip(ranked_topics, topics, strict=True)]
+
+
+def _check_all_parts_ranked(
+    path: str | Path, ranked_ids: Collection[str], documents: Sequence[Meaning]
+) -> None:
     """Raise a `UserError` if no query ranks any document of some usage or subject.
 
-    In this case, another index was ranked, such as an index composition.
+    In this case, not all documents were ranked, but for example only an index composition.
     """
     for field in ("usage", "subject"):
-        parts = Counter(getattr(document, field) for document in documents)
-        for document in documents:
-            if document.id in ranked:
-                parts.pop(getattr(document, field), None)
-        if large := [part for part, size in parts.items() if size >= _MIN_PART * len(documents)]:
+        sizes = Counter(getattr(document, field) for document in documents)
+        ranked_values = {
+            getattr(document, field) for document in documents if document.id in ranked_ids
+        }
+        unranked = {value: size for value, size in sizes.items() if value not in ranked_values}
+        min_size = _MIN_PART * len(documents)
+        if large_parts := [value for value, size in unranked.items() if size >= min_size]:
             raise UserError(
-                f"no query ranks a document with {field} {' or '.join(map(repr, large))}"
-                f" ({sum(parts.values())} of {len(documents)} documents)",
+                f"no query ranks a document with {field} {' or '.join(map(repr, large_parts))}"
+                f" ({sum(unranked.values())} of {len(documents)} documents)",
                 where=path,
                 hint="rank all documents of the split, not those of an index composition",
             )
 
 
 def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
-    """Raise a `UserError` unless a run's tag, name or folder states only the expected mode."""
-    name, folder = Path(path).name, Path(path).parent.name
-    named_modes = _named_modes(name).union(*map(_named_modes, tags))
+    """Raise a `UserError` unless a run's tags, file name or folder state only the expected mode.
+
+    The folder counts only if neither the tags nor the file name state a mode.
+    """
+    file_name, folder = Path(path).name, Path(path).parent.name
+    named_modes = _named_modes(file_name)
+    for tag in tags:
+        named_modes |= _named_modes(tag)
     if not named_modes and folder in QUERY_MODES:
         named_modes = {folder}
     if not named_modes:
@@ -410,78 +461,95 @@ def _check_mode(path: str | Path, tags: Iterable[str], mode: str) -> None:
 
 
 def _named_modes(text: str) -> set[str]:
-    """Return the query modes with which the parts of a tag or file name end."""
-    modes: set[str] = set()
+    """Return the query modes in a tag or file name.
+
+    A mode counts if it is the end of the text, or of a part of the text before a dot.
+    """
+    named_modes: set[str] = set()
     for part in re.sub(r"[-\s]", "_", text).split("."):
-        ends = [mode for mode in QUERY_MODES if f"_{part}".endswith(f"_{mode}")]
-        if ends:
+        matching_modes = [mode for mode in QUERY_MODES if f"_{part}".endswith(f"_{mode}")]
+        if matching_modes:
             # "instruction_span" also ends with "span".
-            modes.add(max(ends, key=len))
-    return modes
+            named_modes.add(max(matching_modes, key=len))
+    return named_modes
 
 
 def _check_ranks(path: str | Path, ordered: Sequence["RunLine"]) -> None:
-    """Raise a `UserError` if a document has a better rank than one with a higher score."""
-    for better, worse in pairwise(ordered):
-        if worse.rank < better.rank:
+    """Raise a `UserError` if a document has a better rank than a document with a higher score.
+
+    `ordered` contains the lines of one query, sorted by score, then by rank.
+    """
+    for higher, lower in pairwise(ordered):
+        if lower.rank < higher.rank:
             raise UserError(
-                f"document {worse.document!r} has rank {worse.rank:g} for query {worse.query!r},"
+                f"document {lower.document!r} has rank {lower.rank:g} for query {lower.query!r},"
                 " but not the highest score",
-                where=f"{path}:{worse.number}",
+                where=f"{path}:{lower.number}",
                 hint="better documents need higher scores; negate distances",
             )
 
 
 def _ties_change_ranks(ordered: Sequence["RunLine"], top_k: int) -> bool:
-    """Return whether the ranks of a query's documents differ from their order by score alone.
+    """Return whether equal scores change the order that the ranks state.
 
-    `ordered` is sorted by score, then by rank.
+    `ordered` contains the lines of one query, sorted by score, then by rank.
     """
-    if len({line.rank for line in ordered}) < len(ordered):
+    has_equal_ranks = len({line.rank for line in ordered}) < len(ordered)
+    if has_equal_ranks:
         return False
-    by_score = in_order({line.document: line.score for line in ordered})
-    # Documents with the lowest score are often those that the system did not score.
-    scored = sum(line.score > ordered[-1].score for line in ordered)
-    depth = min(top_k, max(_NDCG_CUT, scored))
-    return _is_reordered([line.document for line in ordered[:depth]], by_score)
+    ids_by_score = in_order({line.document: line.score for line in ordered})
+    # Documents with the lowest score are often documents that the system did not score.
+    lowest_score = ordered[-1].score
+    scored_documents = sum(line.score > lowest_score for line in ordered)
+    depth = min(top_k, max(_NDCG_CUT, scored_documents))
+    ids_by_rank = [line.document for line in ordered[:depth]]
+    return _is_reordered(ids_by_rank, ids_by_score[:depth])
 
 
-def _are_rounded(ranked: Mapping[str, "RunLine"]) -> bool:
-    return all(line.score == round(line.score, _MOST_DIGITS) for line in ranked.values())
+def _is_reordered(ids_by_rank: Sequence[str], ids_by_score: Sequence[str]) -> bool:
+    """Return whether two rankings differ in the best documents, or in many documents."""
+    is_moved = [
+        by_rank != by_score for by_rank, by_score in zip(ids_by_rank, ids_by_score, strict=True)
+    ]
+    return any(is_moved[:_NDCG_CUT]) or is_moved.count(True) > _MAX_MOVED_SHARE * len(is_moved)
 
 
-def _is_reordered(by_rank: Sequence[str], by_score: Sequence[str]) -> bool:
-    """Return whether ties change the best documents, or move many of the others."""
-    moved = [one != other for one, other in zip(by_rank, by_score, strict=False)]
-    return any(moved[:_NDCG_CUT]) or sum(moved) > _MAX_MOVED_SHARE * len(moved)
+def _may_be_rounded(lines: Iterable["RunLine"]) -> bool:
+    """Return whether no score has more than `_MOST_DIGITS` decimals."""
+    return all(line.score == round(line.score, _MOST_DIGITS) for line in lines)
 
 
 def _check_scores(
-    path: str | Path, lines: Mapping[str, Mapping[str, "RunLine"]], top_k: int
+    path: str | Path, rankings: Mapping[str, Mapping[str, "RunLine"]], top_k: int
 ) -> None:
-    """Raise a `UserError` for contradictory, constant or rounded scores.
+    """Raise a `UserError` if scores contradict ranks, are constant or are rounded.
 
-    Equal ranks contradict no score: BEIR writes rank 0 in every line.
+    Equal ranks contradict no score, because BEIR writes rank 0 in every line.
     """
-    several = {query: ranked for query, ranked in lines.items() if len(ranked) > 1}
+    ordered_by_query = {
+        query: sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
+        for query, ranked in rankings.items()
+        if len(ranked) > 1
+    }
+    number_of_queries = len(ordered_by_query)
     constant, tied = [], []
-    for query, ranked in several.items():
-        ordered = sorted(ranked.values(), key=lambda line: (-line.score, line.rank))
+    for query, ordered in ordered_by_query.items():
         _check_ranks(path, ordered)
         if _ties_change_ranks(ordered, top_k):
             tied.append(query)
         if ordered[0].score == ordered[-1].score:
             constant.append(query)
-    if constant and len(constant) >= _MAX_CONSTANT_SHARE * len(several):
+    if constant and len(constant) >= _MAX_CONSTANT_SHARE * number_of_queries:
         raise UserError(
-            f"constant scores for {len(constant)} of {len(several)} queries, such as"
+            f"constant scores for {len(constant)} of {number_of_queries} queries, such as"
             f" {constant[0]!r}",
             where=path,
             hint="write the actual scores of the system",
         )
-    if len(tied) > _MAX_TIED_SHARE * len(several) and all(map(_are_rounded, several.values())):
+    many_are_tied = len(tied) > _MAX_TIED_SHARE * number_of_queries
+    if many_are_tied and all(_may_be_rounded(ordered) for ordered in ordered_by_query.values()):
         raise UserError(
-            f"scores are rounded: for {len(tied)} of {len(several)} queries, such as"
+            f"scores are rounded: for {len(tied)} of {number_of_queries} queries, such as"
             f" {tied[0]!r}, ties change the order of the ranks",
             where=path,
             hint="write all digits of the scores",
@@ -489,7 +557,7 @@ def _check_scores(
 
 
 class RunLine(NamedTuple):
-    """A line of a TREC run, with its line number."""
+    """A line of a TREC run; `number` is the line number."""
 
     number: int
     query: str
@@ -500,7 +568,11 @@ class RunLine(NamedTuple):
 
 
 def _add_line(path: str | Path, ranked: dict[str, RunLine], line: RunLine) -> None:
-    """Add a line to those of its query; raise a `UserError` if they rank its document."""
+    """Add a line to the lines of its query, by document.
+
+    Raises:
+        UserError: The query already ranks the document.
+    """
     if line.document in ranked:
         raise UserError(
             f"query {line.query!r} ranks {line.document!r} twice",
@@ -510,32 +582,35 @@ def _add_line(path: str | Path, ranked: dict[str, RunLine], line: RunLine) -> No
     ranked[line.document] = line
 
 
-def _mteb_lines(path: str | Path) -> Iterator[RunLine]:
-    """Yield MTEB predictions as run lines, with ranks derived from the scores."""
+def _read_mteb_lines(path: str | Path) -> Iterator[RunLine]:
+    """Yield MTEB predictions as lines of a run, with ranks derived from the scores."""
     tag = task_of(path)
     for query, scores in mteb_scores(path).items():
         for rank, document in enumerate(in_order(scores), start=1):
+            # MTEB writes the whole file as one line.
             yield RunLine(1, nfc(query), nfc(document), rank, scores[document], tag)
 
 
-def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
+def _read_lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
     """Yield all lines, or the first `top_k` lines of each query.
 
     Raises:
         UserError: The file cannot be read, or a line is invalid.
     """
-    seen: Counter[str] = Counter()
+    lines_of_query: Counter[str] = Counter()
     open_file = gzip.open if str(path).lower().endswith(".gz") else open
     number = 0
     try:
         with open_file(path, "rt", encoding="utf-8-sig") as stream:
             for number, line in enumerate(stream, start=1):
-                if top_k is not None and (start := line.split(maxsplit=1)):
-                    seen[start[0]] += 1
-                    if seen[start[0]] > top_k:
+                if not line.strip():
+                    continue
+                if top_k is not None:
+                    query = line.split(maxsplit=1)[0]
+                    lines_of_query[query] += 1
+                    if lines_of_query[query] > top_k:
                         continue
-                if fields := line.split(maxsplit=len(_FIELDS) - 1):
-                    yield _line(fields, number, path)
+                yield _parse_line(line, number, path)
     except UnicodeDecodeError:
         with Path(path).open("rb") as raw:
             if open_file is open and raw.read(2) == GZIP_START:
@@ -551,20 +626,14 @@ def _lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
         ) from None
 
 
-def _line(fields: Sequence[str], number: int, path: str | Path) -> RunLine:
-    """Return a line; only the last of its fields, the tag, may contain spaces."""
-    problem = ""
-    if len(fields) != len(_FIELDS):
-        problem = f"{pluralize(len(fields), 'field')} instead of {len(_FIELDS)}"
-    for name, text in zip(_FIELDS, fields, strict=False):
-        if name in ("rank", "score") and not problem:
-            try:
-                if isfinite(float(text)):
-                    continue
-            except ValueError:
-                pass
-            problem = f"{name} {text!r} is not a number"
-    if problem:
+def _parse_line(line: str, number: int, path: str | Path) -> RunLine:
+    """Parse a line of a TREC run; only the last field, the tag, may contain spaces.
+
+    Raises:
+        UserError: The line does not have six fields with a numeric rank and a finite score.
+    """
+    fields = line.split(maxsplit=len(_FIELDS) - 1)
+    if problem := _problem_of(fields):
         raise UserError(
             f"not a line of a TREC run: {problem}", where=f"{path}:{number}", hint=_LINE_HINT
         )
@@ -572,8 +641,25 @@ def _line(fields: Sequence[str], number: int, path: str | Path) -> RunLine:
     return RunLine(number, nfc(query_id), nfc(document_id), float(rank), float(score), tag.rstrip())
 
 
+def _problem_of(fields: Sequence[str]) -> str:
+    """Return the problem of the fields of a line; empty if there is none."""
+    if len(fields) != len(_FIELDS):
+        return f"{pluralize(len(fields), 'field')} instead of {len(_FIELDS)}"
+    for name, text in zip(_FIELDS, fields, strict=True):
+        if name in ("rank", "score") and not _is_finite_number(text):
+            return f"{name} {text!r} is not a number"
+    return ""
+
+
+def _is_finite_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
 def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Normalize rows to length 1; zero rows stay zero."""
+    """Return vectors scaled to length 1; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
     unit: NDArray[np.float32] = vectors / lengths

@@ -1,4 +1,4 @@
-"""Storage of embeddings: npy files, and shards of unfinished jobs."""
+"""Storage of embeddings: npy files, and the finished parts of unfinished jobs."""
 
 import hashlib
 import shutil
@@ -16,9 +16,10 @@ Vectors = NDArray[np.float32]
 
 
 class Shards:
-    """Finished parts of an embedding job, stored next to its output.
+    """Finished parts of an embedding job, stored in a folder next to the job's output.
 
-    File names contain a key, so that jobs with another model, text file or code do not reuse parts.
+    File names contain a key, so that a job with another model, text file or code does not reuse the
+    parts.
     """
 
     def __init__(self, folder: str | Path, key: str) -> None:
@@ -29,19 +30,26 @@ class Shards:
     def beside(
         cls, output: str | Path, entry: EmbedderEntry, *, weights: dict[str, str], texts: str
     ) -> "Shards":
-        """Return the shards of the job that writes `output`; `weights` and `texts` are digests."""
+        """Return the shards of the job that writes `output`.
+
+        Args:
+            output: Path of the job's output.
+            entry: Entry of the model.
+            weights: Digests of the model's weights, by file name.
+            texts: Digest of the file of texts.
+        """
         code = code_digest("pieline.studies.idiolink.predictions.embedding")
-        described = canonical_json([entry.execution_spec(), weights, texts, code])
-        key = hashlib.sha256(described.encode()).hexdigest()[:16]
-        place = Path(output)
-        return cls(place.parent / f".{place.stem}.shards", key)
+        inputs_of_job = canonical_json([entry.execution_spec(), weights, texts, code])
+        key = hashlib.sha256(inputs_of_job.encode()).hexdigest()[:16]
+        path = Path(output)
+        return cls(path.parent / f".{path.stem}.shards", key)
 
     def part(self, name: str) -> "Shards":
-        """Return the shards of one of the job's passes over the texts."""
+        """Return the shards of the job's pass over the texts called `name`."""
         return Shards(self._folder, f"{self._key}-{name}")
 
     def load(self, number: int) -> tuple[Vectors, ...] | None:
-        """Return the arrays of a part, or None if the part is not finished."""
+        """Return the arrays of the shard `number`, or None if the shard is not finished."""
         path = self._path(number)
         if not path.exists():
             return None
@@ -49,13 +57,14 @@ class Shards:
             return tuple(arrays[name] for name in sorted(arrays.files))
 
     def save(self, number: int, arrays: Sequence[Vectors]) -> None:
-        """Save a finished part."""
-        named_arrays = {f"array{place}": array for place, array in enumerate(arrays)}
+        """Save the arrays of the shard `number`, atomically."""
+        # `load` sorts the arrays by name.
+        named_arrays = {f"array{index}": array for index, array in enumerate(arrays)}
         with atomic_path(self._path(number)) as temporary, temporary.open("wb") as stream:
             np.savez(stream, **named_arrays)  # type: ignore[arg-type] # named like no keyword
 
     def remove(self) -> None:
-        """Delete all parts."""
+        """Delete all shards, also those of other keys."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _path(self, number: int) -> Path:
