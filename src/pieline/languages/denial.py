@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Literal
 
 from pieline.languages.language import AnswerWords
@@ -11,8 +11,8 @@ from pieline.languages.registry import answer_words
 from pieline.languages.spelling import normalize
 
 View = Literal["affirms", "denies", "doubts"]
-"""View that a text expresses about an expression: it is idiomatic, it is not, or its literal use is
-mentioned in a way that leaves this open."""
+"""View that a text expresses about an expression: the text calls it idiomatic, denies that it is
+idiomatic, or mentions literal use in a way that leaves this open."""
 
 Kind = Literal["candidates", "answer", "idioms", "expressions"]
 """Kind of content that a key or label announces: candidates, the answer or choice, idioms, or
@@ -35,27 +35,35 @@ _BEFORE_MEANING = {":", "(", " - ", "–", "—"}
 
 
 def is_none_answer(text: str) -> bool:
-    """Return whether a text in place of an idiom states that there is none.
+    """Return whether a text in place of an idiom states that there is no idiom.
 
     True for "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence." and
     empty texts.
     """
-    form = normalize(text)
-    if not form or form in _all("nothing") | _all("no") or denies_idioms(text):
+    answer = normalize(text)
+    if not answer or answer in _terms("nothing", "no") or denies_idioms(text):
         return True
-    first, *rest = form.split()  # "nessuna espressione"
-    return any(
-        first in words.negations | words.concord
-        and not words.expressions.isdisjoint(rest)
-        and (_known(words) | words.candidates).issuperset(rest)
-        for words in answer_words()
-    )
+    # A negation and a word for idioms: "nessuna espressione".
+    first_word, *other_words = answer.split()
+    for vocabulary in answer_words():
+        allowed = _denial_words(vocabulary) | vocabulary.candidates
+        if (
+            first_word in vocabulary.negations | vocabulary.concord
+            and not vocabulary.expressions.isdisjoint(other_words)
+            and allowed.issuperset(other_words)
+        ):
+            return True
+    return False
 
 
 def parse_boolean(text: str) -> bool | None:
     """Parse a text that is only "yes", "no" (in any language), 1 or 0; return None otherwise."""
-    form = normalize(text)
-    return True if form in _all("yes") | {"1"} else False if form in _all("no") | {"0"} else None
+    answer = normalize(text)
+    if answer == "1" or answer in _terms("yes"):
+        return True
+    if answer == "0" or answer in _terms("no"):
+        return False
+    return None
 
 
 def denies_idioms(prose: str) -> bool:
@@ -63,88 +71,103 @@ def denies_idioms(prose: str) -> bool:
 
     At least one clause must consist entirely of one language's known words for denials: "There are
     no idioms in this sentence", but not "There are no idioms but one". No other clause may mention
-    expressions, unless it calls them literal or continues the denial. Prose with quoted words
-    counts as undecided (False), unless they are the sentence ("the sentence '…' has no idioms").
+    expressions, unless that clause calls them literal or continues the denial. The result is False
+    for prose with quoted words, because they may be an idiom. The sentence itself may be quoted
+    ("the sentence '…' has no idioms").
     """
     tokens = set(normalize(prose).split())
-    return any(
-        tokens & (words.negations | words.concord)
-        and tokens & (words.idioms | words.figurative)
-        and _denies_idioms(prose, words)
-        for words in answer_words()
-    )
+    for vocabulary in answer_words():
+        # Skip most texts before the slower check of clauses.
+        has_negation = tokens & (vocabulary.negations | vocabulary.concord)
+        names_idioms = tokens & (vocabulary.idioms | vocabulary.figurative)
+        if has_negation and names_idioms and _denies_in_language(prose, vocabulary):
+            return True
+    return False
 
 
 def find_views(text: str) -> set[View]:
     """Return the views that the clauses of an explanation express about the explained text."""
     views: set[View] = set()
     clauses = list(_clauses(text))
-    before = ""
-    for (clause, stop), (following, _) in pairwise([*clauses, ([""], "")]):
-        affirmations = _affirmations(clause)
-        tokens = set(clause)
-        # In "literally, it would mean to hit a pail" and "the literal meaning is a pail, but here".
-        is_compared = (tokens & _all("meanings") and following[0] in _all("contrast")) or (
-            len(clause) == 1 and not _all("general").isdisjoint(following)
+    stop_before = ""
+    for position, (clause, stop) in enumerate(clauses):
+        is_last = position + 1 == len(clauses)
+        next_clause = [] if is_last else clauses[position + 1][0]
+        denies_others = _mentions(clause, "others") and not _mentions(clause, "literal")
+        is_irrelevant = denies_others or _explains_literal_meaning(
+            clause, stop, stop_before, next_clause
         )
-        is_label = stop == ":" and (
-            tokens & _all("meanings") or (before == "(" and len(clause) == 1)
-        )
-        before = stop
-        # Skip "There are no other idioms", "die (literally: hit a pail)" and "literally, it would".
-        if (tokens & _all("others") and not tokens & _all("literal")) or (
-            (is_label or is_compared or tokens & _all("general"))
-            and tokens & _all("literal")
-            and not tokens & _all("figurative")
-        ):
+        stop_before = stop
+        if is_irrelevant:
             continue
-        if (
-            affirmations == {False}
-            and (len(clause) > 1 or len(clauses) == 1)
-            and _is_closed(clause)
-        ):
+        affirmations = _affirmations(clause)
+        # A single word denies only if it is the complete text.
+        is_statement = len(clause) > 1 or len(clauses) == 1
+        if affirmations == {False} and is_statement and _is_closed(clause):
             views.add("denies")
         elif False in affirmations:
             views.add("doubts")
         if True in affirmations:
             # "It literally means to hit a pail, but figuratively to die" leaves nothing open.
-            views = views - {"doubts"} | {"affirms"}
+            views.discard("doubts")
+            views.add("affirms")
     return views
+
+
+def _explains_literal_meaning(
+    clause: list[str], stop: str, stop_before: str, next_clause: list[str]
+) -> bool:
+    """Return whether a clause only explains a literal meaning or use, which expresses no view.
+
+    Args:
+        clause: Words of the clause.
+        stop: Punctuation after the clause.
+        stop_before: Punctuation before the clause.
+        next_clause: Words of the next clause.
+    """
+    if not _mentions(clause, "literal") or _mentions(clause, "figurative"):
+        return False
+    names_meaning, is_one_word = _mentions(clause, "meanings"), len(clause) == 1
+    # "die (literally: hit a pail)", "the literal meaning: hit a pail"
+    is_label = stop == ":" and (names_meaning or (is_one_word and stop_before == "("))
+    # "the literal meaning is a pail, but here"
+    is_contrasted = names_meaning and _mentions(next_clause[:1], "contrast")
+    # "it is often literal"; "literally, it would mean to hit a pail"
+    is_general = _mentions(clause, "general") or (is_one_word and _mentions(next_clause, "general"))
+    return is_label or is_contrasted or is_general
 
 
 def has_denying_comment(name: str) -> bool:
     """Return whether a name has a comment that denies idiomatic use: "in hot water (literal)"."""
-    is_statement = bool(re.search(r"[(\[:–—]| - |idiom|modism|redewendung", name, re.IGNORECASE))
-    is_literal = not _all("literal").isdisjoint(normalize(name).split())
-    return (is_statement or is_literal) and not find_views(name.replace(":", " ")) <= {"affirms"}
+    is_comment = bool(re.search(r"[(\[:–—]| - |idiom|modism|redewendung", name, re.IGNORECASE))
+    if not is_comment and not _mentions(normalize(name).split(), "literal"):
+        return False
+    views = find_views(name.replace(":", " "))
+    return bool(views & {"denies", "doubts"})
 
 
 def is_retracted(after: str, named: Collection[str]) -> bool:
     """Return whether the text after an answer retracts it or names another answer.
 
     An explanation does not retract the answer, even if it calls other phrases literal or mentions
-    that a phrase is an idiom in general. Only these statements do:
+    that a phrase is an idiom in general. Only these statements retract an answer:
 
     - The answer was wrong ("Wait, that is wrong."), or another answer is correct.
     - There is no idiom ("My answer: none"), or a named idiom is literal.
     - The sentence does have an idiom, although the answer names none. This statement must be about
-      the sentence ("is an idiom here") or begin with a word such as "wait", and nothing may suggest
-      literal use.
+      the sentence ("is an idiom here") or begin with a word such as "wait", and no words may
+      suggest literal use.
 
     Args:
         after: Text after the answer.
         named: Idioms that the answer names; empty if it names none.
     """
-    sentences = [
-        sentence
-        for sentence in _SENTENCE_END.split(_mark_phrases(after, named))
-        if normalize(sentence)
-    ]
-    return (
-        any(_calls_wrong(sentence) or _names_another(sentence, named) for sentence in sentences)
-        or bool(named and _deny_named(sentences))
-        or bool(not named and _affirm_any(sentences))
-    )
+    explanation = _mark_phrases(after, named)
+    sentences = [text for text in _SENTENCE_END.split(explanation) if normalize(text)]
+    for sentence in sentences:
+        if _calls_wrong(sentence) or _names_another_answer(sentence, named):
+            return True
+    return _denies_named_idioms(sentences) if named else _affirms_an_idiom(sentences)
 
 
 def views_about(text: str, named: Collection[str]) -> set[View]:
@@ -153,7 +176,7 @@ def views_about(text: str, named: Collection[str]) -> set[View]:
     Sentences that quote only other phrases are ignored.
     """
     sentences = _SENTENCE_END.split(_mark_phrases(text, named))
-    return find_views("\n".join(one for one in sentences if not _is_of_others(one)))
+    return find_views("\n".join(text for text in sentences if not _is_about_other_phrases(text)))
 
 
 def _mark_phrases(text: str, named: Collection[str]) -> str:
@@ -161,171 +184,226 @@ def _mark_phrases(text: str, named: Collection[str]) -> str:
 
     Parts of a named idiom and words such as "literal" are not replaced.
     """
-    names = [f" {form} " for form in map(normalize, named) if form]
+    # Spaces around the texts make sure that only complete words match.
+    idioms = [f" {normalize(name)} " for name in named if normalize(name)]
 
-    def mark(quoted: re.Match[str]) -> str:
-        form = f" {normalize(quoted[0])} "
-        if any(name in form for name in names):
+    def mark(quotation: re.Match[str]) -> str:
+        phrase = f" {normalize(quotation[0])} "
+        if any(idiom in phrase for idiom in idioms):
             return f" {_NAMED} "
-        is_plain = any(form in name for name in names) or _everything().issuperset(form.split())
-        return quoted[0] if is_plain else f" {_OTHER} "
+        is_part_of_idiom = any(phrase in idiom for idiom in idioms)
+        if is_part_of_idiom or _statement_words().issuperset(phrase.split()):
+            return quotation[0]
+        return f" {_OTHER} "
 
     text = _QUOTED.sub(mark, text)
-    for name in filter(normalize, named):
-        if name.lower() in text.lower():
-            phrase = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-            text = phrase.sub(f" {_NAMED} ", text)
+    for name in named:
+        if normalize(name) and name.lower() in text.lower():
+            unquoted = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+            text = unquoted.sub(f" {_NAMED} ", text)
     return text
 
 
-def _is_of_others(sentence: str) -> bool:
+def _is_about_other_phrases(sentence: str) -> bool:
+    """Return whether a sentence with marked phrases quotes only phrases that were not named."""
     return _OTHER in sentence and _NAMED not in sentence
 
 
-def _revises(sentence: str, *fields: str) -> bool:
-    """Return whether a clause starts with a text in one of these fields of `AnswerWords`.
-
-    The default fields are `revises` and `clarifies`.
-    """
-    starts = [f"{text} " for field in fields or ("revises", "clarifies") for text in _all(field)]
-    return any(f"{' '.join(clause)} ".startswith(tuple(starts)) for clause, _ in _clauses(sentence))
+def _has_clause_starting_with(sentence: str, *fields: str) -> bool:
+    """Return whether a clause starts with a text in one of these fields of `AnswerWords`."""
+    beginnings = tuple(f"{text} " for text in _terms(*fields))
+    return any(f"{' '.join(clause)} ".startswith(beginnings) for clause, _ in _clauses(sentence))
 
 
 def _calls_wrong(sentence: str) -> bool:
     """Return whether a sentence states that the answer is wrong: "I was wrong"."""
     stop_before = ""
     for clause, stop in _clauses(sentence):
-        text = f" {' '.join(clause)} "
+        is_meaning = stop_before in _BEFORE_MEANING
+        # "Wrong: …" alone is a label.
+        has_length_of_error = (3 if stop == ":" else 2) <= len(clause) <= _LONGEST_ERROR
+        is_about_idiom = _NAMED in clause or _OTHER in clause
         if (
-            any(f" {error} " in text for error in _all("errors"))
-            and (_all("negations") | _all("literal") | {_NAMED, _OTHER}).isdisjoint(clause)
-            and (3 if stop == ":" else 2) <= len(clause) <= _LONGEST_ERROR
-            and stop_before not in _BEFORE_MEANING
+            _contains_text(clause, "errors")
+            and has_length_of_error
+            and not is_meaning
+            and not is_about_idiom
+            and not _mentions(clause, "negations", "literal")
         ):
             return True
         stop_before = stop
     return False
 
 
-def _names_another(sentence: str, named: Collection[str]) -> bool:
-    """Return whether a sentence states an answer other than the given one."""
-    tokens = set(normalize(sentence).split())
-    if _NAMED in tokens:
+def _names_another_answer(sentence: str, named: Collection[str]) -> bool:
+    """Return whether a sentence states an answer other than the given one.
+
+    Args:
+        sentence: Sentence with marked phrases (see `_mark_phrases`).
+        named: Idioms that the given answer names.
+    """
+    words = normalize(sentence).split()
+    if _NAMED in words:
         return False
-    nothing = _all("nothing") | _all("no")
-    known = _everything() | _all("answers") | _all("corrects") | nothing | _all("yes")
-    if tokens & _all("corrects") and (tokens & _all("answers") or tokens - {_OTHER} <= known):
-        is_denied = tokens & (_all("negations") - _all("corrects"))
-        contrary = nothing if named else _all("yes")
-        if tokens & contrary or (_OTHER in tokens and not is_denied):
-            return True
-    (label, stop), *rest = _clauses(sentence)
-    content = {word for clause, _ in rest for word in clause}
+    return _corrects_answer(words, named) or _is_labeled_answer(sentence)
+
+
+def _corrects_answer(words: list[str], named: Collection[str]) -> bool:
+    """Return whether a sentence corrects the answer: "The correct answer is 'spill the beans'"."""
+    has_only_known_words = (_words_about_answers() | {_OTHER}).issuperset(words)
+    is_about_answer = _mentions(words, "answers") or has_only_known_words
+    if not _mentions(words, "corrects") or not is_about_answer:
+        return False
+    if _mentions(words, *(("nothing", "no") if named else ("yes",))):
+        return True
+    negations = _terms("negations") - _terms("corrects")
+    return _OTHER in words and negations.isdisjoint(words)
+
+
+def _is_labeled_answer(sentence: str) -> bool:
+    """Return whether a sentence is a label and an answer: "Final answer: spill the beans"."""
+    (label, stop), *clauses_after_label = _clauses(sentence)
+    is_label = (
+        stop == ":" and _mentions(label, "answers") and _words_about_answers().issuperset(label)
+    )
+    content = {word for clause, _ in clauses_after_label for word in clause}
+    names_phrase = not _words_about_answers().issuperset(content)
     return (
-        stop == ":"
-        and not _all("answers").isdisjoint(label)
-        and known.issuperset(label)
-        and not content <= known
-        and not content & _all("negations")
+        is_label
+        and names_phrase
+        and not _mentions(content, "negations")
         and not find_views(sentence)
     )
 
 
-def _deny_named(sentences: Iterable[str]) -> bool:
+def _denies_named_idioms(sentences: Iterable[str]) -> bool:
     """Return whether an explanation of an answer that names idioms denies them."""
-    literal = affirmed = is_asked = about_others = False
+    calls_literal = affirms = follows_question = follows_other_phrase = False
     for sentence in sentences:
-        views, revises = find_views(sentence), _revises(sentence)
-        if _is_of_others(sentence):
-            if revises and "affirms" in views:
+        views = find_views(sentence)
+        is_revision = _has_clause_starting_with(sentence, "revises")
+        is_clarification = _has_clause_starting_with(sentence, "clarifies")
+        if _is_about_other_phrases(sentence):
+            # "Wait, 'spill the beans' is the idiom."
+            if (is_revision or is_clarification) and "affirms" in views:
                 return True
-            about_others = True
-            is_asked = sentence.rstrip().endswith("?")
-            continue
-        about_others = about_others and _NAMED not in sentence
-        affirmed |= "affirms" in views
-        is_revised = _revises(sentence, "revises") or (revises and views)
-        if (is_revised and "affirms" not in views) or (not is_asked and _says_none(sentence)):
-            return True
-        if not _HEADING.fullmatch(sentence.strip()):
-            literal |= _calls_literal(sentence, about_others=about_others)
-        is_asked = sentence.rstrip().endswith("?")
-    return literal and not affirmed
+            follows_other_phrase = True
+        else:
+            if _NAMED in sentence:
+                follows_other_phrase = False
+            # "Wait.", "Actually, it is literal."
+            retracts = is_revision or (is_clarification and views)
+            if retracts and "affirms" not in views:
+                return True
+            if not follows_question and _says_none(sentence):
+                return True
+            affirms = affirms or "affirms" in views
+            is_heading = _HEADING.fullmatch(sentence.strip())
+            if not is_heading and _calls_literal(sentence, is_about_named=not follows_other_phrase):
+                calls_literal = True
+        follows_question = sentence.rstrip().endswith("?")
+    return calls_literal and not affirms
 
 
 def _says_none(sentence: str) -> bool:
     """Return whether a clause of a sentence is an answer that there is no idiom."""
-    before, stop_before = list[str](), ""
+    label, stop_before = list[str](), ""
     for clause, stop in _clauses(sentence):
-        is_of_answer = not before or (
-            kind_of(" ".join(before)) in ("answer", "idioms")
-            or not _all("answers").isdisjoint(before)
-        )
+        # A clause after a colon is an answer only if the label announces one: "My answer: none".
+        if stop_before == ":":
+            announces_answer = kind_of(" ".join(label)) in ("answer", "idioms")
+            is_answer = not label or announces_answer or _mentions(label, "answers")
+        else:
+            is_answer = not _mentions(label, "others")
         if (
-            is_none_answer(" ".join(clause))
-            and _all("others").isdisjoint(clause)
+            is_answer
+            and is_none_answer(" ".join(clause))
+            and not _mentions(clause, "others")
             and not clause[0].isdecimal()
             and stop != "?"
-            and (is_of_answer if stop_before == ":" else _all("others").isdisjoint(before))
         ):
             return True
-        before, stop_before = clause, stop
+        label, stop_before = clause, stop
     return False
 
 
-def _calls_literal(sentence: str, *, about_others: bool) -> bool:
+def _calls_literal(sentence: str, *, is_about_named: bool) -> bool:
     """Return whether a sentence states that the named idioms are literal.
 
-    The statement must name an idiom, or begin the sentence ("It is used literally here.").
+    Args:
+        sentence: Sentence with marked phrases (see `_mark_phrases`).
+        is_about_named: Whether a statement at the beginning of the sentence is about the named
+            idioms ("It is used literally here."). A later statement must name an idiom.
     """
-    begins = not about_others
     clauses = list(_clauses(sentence))
     for clause, stop in clauses:
-        body = [word for word in clause if word != _NAMED]
+        is_one_of_several_words = len(clause) == 1 and len(clauses) > 1
         if (
-            (begins or _NAMED in clause)
-            and len(clause) >= min(2, len(clauses))
-            and body
-            and stop not in (":", "?")
-            # "The literal meaning (hitting a pail) does not fit."
-            and not (stop in _BEFORE_MEANING and _all("meanings").intersection(body))
-            and _affirmations(body) == {False}
-            and _all("others").isdisjoint(body)
-            and _all("general").isdisjoint(body)
-            and _is_closed(body)
+            (is_about_named or _NAMED in clause)
+            and not is_one_of_several_words
+            and _states_literal_use([word for word in clause if word != _NAMED], stop)
         ):
             return True
-        begins = begins and (
-            _all("contrast") | _all("fillers") | _all("revises") | _all("clarifies")
-        ).difference(_all("others")).issuperset(clause)
+        # Only words such as "but" and "actually" may precede the beginning of a statement.
+        introductions = _terms("contrast", "fillers", "revises", "clarifies") - _terms("others")
+        is_about_named = is_about_named and introductions.issuperset(clause)
     return False
 
 
-def _affirm_any(sentences: Sequence[str]) -> bool:
-    """Return whether an explanation of an answer that names no idiom affirms one."""
-    clauses = [clause for sentence in sentences for clause, _ in _clauses(sentence)]
-    # "However, it is an idiom."
-    is_about_sentence = 0 < len(clauses) <= 2 and clauses[0][0] in _all("contrast")
-    words = [word for clause in clauses for word in clause][is_about_sentence:]
-    # "doch" is no contrast in "Moment, das ist doch eine Redewendung".
-    is_revised = any(map(_revises, sentences))
-    contrasts = {clause[0] for clause in clauses} if is_revised else set(words)
-    if (
-        contrasts & _all("contrast")
-        or not (_all("general") | _all("actual")).isdisjoint(words)
-        or find_views("\n".join(sentences)) != {"affirms"}
-    ):
+def _states_literal_use(clause: list[str], stop: str) -> bool:
+    """Return whether a clause before the punctuation `stop` states that a phrase is literal."""
+    # "The literal meaning (hitting a pail) does not fit."
+    introduces_meaning = stop in _BEFORE_MEANING and _mentions(clause, "meanings")
+    return (
+        stop not in (":", "?")
+        and not introduces_meaning
+        and _affirmations(clause) == {False}
+        and not _mentions(clause, "others", "general")
+        and _is_closed(clause)
+    )
+
+
+def _affirms_an_idiom(sentences: Sequence[str]) -> bool:
+    """Return whether an explanation of an answer that names no idiom affirms an idiom."""
+    revises = any(_has_clause_starting_with(text, "revises", "clarifies") for text in sentences)
+    if find_views("\n".join(sentences)) != {"affirms"} or _weakens_affirmation(sentences, revises):
         return False
-    if not is_revised and any(map(_ends_in_negation, clauses)):
-        return False  # "the idiom is not used here", "although it is an idiom, it is not one here"
+    is_about_sentence = _is_short_objection(_clauses_of(sentences))
     for sentence in sentences:
-        is_about_sentence |= _revises(sentence)
+        if _has_clause_starting_with(sentence, "revises", "clarifies"):
+            is_about_sentence = True
         is_here = False
         for clause, stop in _clauses(sentence):
-            is_here |= not (_all("here") | _all("sentences")).isdisjoint(clause)
-            if (is_here or is_about_sentence) and stop != "?" and _affirmations(clause) == {True}:
+            is_here = is_here or _mentions(clause, "here", "sentences")
+            affirms = stop != "?" and _affirmations(clause) == {True}
+            if affirms and (is_here or is_about_sentence):
                 return True
     return False
+
+
+def _weakens_affirmation(sentences: Sequence[str], revises: bool) -> bool:
+    """Return whether words suggest that an idiom is not used, or not used as an idiom.
+
+    Args:
+        sentences: Sentences of an explanation.
+        revises: Whether the explanation revises the answer.
+    """
+    clauses = _clauses_of(sentences)
+    words = [word for clause in clauses for word in clause]
+    if _is_short_objection(clauses):
+        del words[0]
+    if _mentions(words, "general", "actual"):
+        return True
+    if revises:
+        # "doch" within a clause is no contrast in "Moment, das ist doch eine Redewendung".
+        return any(_mentions(clause[:1], "contrast") for clause in clauses)
+    # "the idiom is not used here", "although it is an idiom, it is not one here"
+    return _mentions(words, "contrast") or any(_ends_in_negation(clause) for clause in clauses)
+
+
+def _is_short_objection(clauses: Sequence[list[str]]) -> bool:
+    """Return whether one or two clauses start with a contrast: "However, it is an idiom."."""
+    return 0 < len(clauses) <= 2 and _mentions(clauses[0][:1], "contrast")
 
 
 def view_of_flag(key: str, truth: bool) -> View | None:
@@ -333,7 +411,7 @@ def view_of_flag(key: str, truth: bool) -> View | None:
 
     `"is_idiom": false` denies; `"literal": false` affirms.
     """
-    affirmations = _affirmations(normalize(_split_words(key)).split())
+    affirmations = _affirmations(_words_of_key(key))
     if len(affirmations) == 1:
         return "affirms" if truth in affirmations else "denies"
     # A false value of another key ("valid", "used") may still refer to the idiom.
@@ -342,10 +420,12 @@ def view_of_flag(key: str, truth: bool) -> View | None:
 
 def is_count(key: str) -> bool:
     """Return whether a number under a key is a number of idioms ("idiom_count", "idioms_found")."""
-    words = normalize(_split_words(key)).split()
-    is_of_idioms = set(words) & (_all("idioms") | _all("expressions") | _all("figurative"))
-    counts = any(f" {count} " in f" {' '.join(words)} " for count in _all("counts"))
-    return kind_of(key) in ("idioms", "expressions") or bool(is_of_idioms and counts)
+    if kind_of(key) in ("idioms", "expressions"):
+        return True
+    words = _words_of_key(key)
+    return _mentions(words, "idioms", "expressions", "figurative") and _contains_text(
+        words, "counts"
+    )
 
 
 def views_of_value(key: str, item: object) -> set[View] | None:
@@ -354,26 +434,27 @@ def views_of_value(key: str, item: object) -> set[View] | None:
     A literal meaning ("has_literal_meaning") expresses no view; the absence of a figurative meaning
     is a denial. Returns None if the key does not determine how to interpret the value.
     """
-    words = normalize(_split_words(key)).split()
-    tokens, affirmations = set(words), _affirmations(words)
-    text = normalize(f"{item:g}" if isinstance(item, float) else str(item))
+    words = _words_of_key(key)
+    affirmations = _affirmations(words)
+    value = normalize(f"{item:g}" if isinstance(item, float) else str(item))
     # "has_literal_meaning": true, "literal_candidates": []
-    is_about_literal = affirmations == {False} and tokens & _all("literal")
-    if is_about_literal and tokens & (_all("meanings") | _all("candidates")):
+    is_about_literal_use = affirmations == {False} and _mentions(words, "literal")
+    if is_about_literal_use and _mentions(words, "meanings", "candidates"):
         return set()
     # "figurative_meaning": "none" denies; "is_idiom": "n/a" only doubts.
-    is_nothing = text in _all("negations") or bool(text and is_none_answer(text))
-    if is_nothing and affirmations == {True} and _is_closed(words) and parse_boolean(text) is None:
-        return {"denies" if tokens & _all("figurative") else "doubts"}
+    is_nothing = value in _terms("negations") or bool(value and is_none_answer(value))
+    is_affirmation = affirmations == {True} and _is_closed(words)
+    if is_nothing and is_affirmation and parse_boolean(value) is None:
+        return {"denies" if _mentions(words, "figurative") else "doubts"}
     # "number_of_idioms": 0
-    if text == "0" and any(f" {count} " in f" {' '.join(words)} " for count in _all("counts")):
+    if value == "0" and _contains_text(words, "counts"):
         return {"doubts"}
     # "start": 0 is an offset.
-    if text in ("0", "1") and not _is_closed(words):
+    if value in ("0", "1") and not _is_closed(words):
         return set()
     # "usage": "compositional" denies; "status": "rejected" only doubts.
-    if text in _all("rejected") and not tokens & _all("meanings"):
-        return {"denies" if tokens & _all("uses") else "doubts"}
+    if value in _terms("rejected") and not _mentions(words, "meanings"):
+        return {"denies" if _mentions(words, "uses") else "doubts"}
     return None
 
 
@@ -382,177 +463,240 @@ def kind_of(key: str) -> Kind | None:
 
     Returns None if the key names no kind of content or has unrelated words (`idiom_meaning`).
     """
-    form = {word for word in normalize(_split_words(key)).split() if not word.isdigit()}
-    for words in answer_words():
-        vocabularies: tuple[tuple[Kind, frozenset[str]], ...] = (
-            ("answer", words.answers),
-            ("candidates", words.candidates),
-            ("idioms", words.idioms),
-            ("expressions", words.expressions),
-        )
-        related = words.figurative | words.sentences | words.fillers
-        if form <= related.union(*(vocabulary for _, vocabulary in vocabularies)):
-            kind = next((kind for kind, vocabulary in vocabularies if form & vocabulary), None)
-            return "idioms" if kind == "expressions" and form & words.figurative else kind
+    words = {word for word in _words_of_key(key) if not word.isdigit()}
+    for vocabulary in answer_words():
+        words_of_kinds: dict[Kind, frozenset[str]] = {
+            "answer": vocabulary.answers,
+            "candidates": vocabulary.candidates,
+            "idioms": vocabulary.idioms,
+            "expressions": vocabulary.expressions,
+        }
+        related = vocabulary.figurative | vocabulary.sentences | vocabulary.fillers
+        if not words <= related.union(*words_of_kinds.values()):
+            continue
+        for kind, words_of_kind in words_of_kinds.items():
+            if words & words_of_kind:
+                is_figurative = bool(words & vocabulary.figurative)
+                return "idioms" if kind == "expressions" and is_figurative else kind
+        return None
     return None
 
 
 def may_list_idioms(key: str) -> bool:
     """Return whether a list under a key without a kind is a list of idioms ("figurative")."""
-    form = set(normalize(_split_words(key)).split())
-    related = _all("figurative") | _all("fillers")
-    return bool(form & related) and form <= related | _all("uses")
+    words = _words_of_key(key)
+    allowed = _terms("figurative", "fillers", "uses")
+    return _mentions(words, "figurative", "fillers") and allowed.issuperset(words)
 
 
 def is_decision(key: str) -> bool:
     """Return whether a true value of a key can only mean that there is an idiom ("is_idiom")."""
-    words = normalize(_split_words(key)).split()
+    words = _words_of_key(key)
     return kind_of(key) == "answer" or (_affirmations(words) == {True} and _is_closed(words))
 
 
 def is_conjunction(between: str) -> bool:
     """Return whether the text between two answers contains only fillers ("or") or no words."""
-    return _all("fillers").issuperset(normalize(between).split())
+    return _terms("fillers").issuperset(normalize(between).split())
 
 
 def announces_others(lead: str) -> bool:
     """Return whether a lead-in or key announces candidates or expressions that are not idioms."""
-    words = normalize(_split_words(lead)).split()
-    is_of_others = False in _affirmations(words) or not _all("rejected").isdisjoint(words)
-    return is_of_others or announces_candidates(lead)
+    words = _words_of_key(lead)
+    announces_literal = False in _affirmations(words) or _mentions(words, "rejected")
+    return announces_literal or announces_candidates(lead)
 
 
 def announces_candidates(lead: str) -> bool:
     """Return whether a lead-in or key announces candidates."""
-    return not _all("candidates").isdisjoint(normalize(_split_words(lead)).split())
+    return _mentions(_words_of_key(lead), "candidates")
 
 
 def is_sentence_key(key: str) -> bool:
     """Return whether a key refers to the input sentence."""
-    form = set(normalize(_split_words(key)).split())
-    return bool(form & _all("sentences")) and form <= _all("sentences") | _all("fillers")
+    words = _words_of_key(key)
+    return _mentions(words, "sentences") and _terms("sentences", "fillers").issuperset(words)
 
 
-def _split_words(key: str) -> str:
-    return re.sub(r"(?<=[a-zß-ÿ])(?=[A-Z])|_|(?<=\D)(?=\d)", " ", key)
+def _words_of_key(key: str) -> list[str]:
+    """Return the normalized words of a key or label: "is", "idiom", "2" for `is_idiom2`."""
+    return normalize(re.sub(r"(?<=[a-zß-ÿ])(?=[A-Z])|_|(?<=\D)(?=\d)", " ", key)).split()
 
 
-def _denies_idioms(prose: str, words: AnswerWords) -> bool:
-    """Return whether prose denies in one language that there is an idiom, and names none.
-
-    Quotes of the sentence are ignored. Another quote may name an idiom, so the prose denies none.
-    """
-    idiom_words = words.idioms | words.figurative
-    related = idiom_words | words.expressions | words.candidates
-    known_words = _known(words)
-    sentences = "|".join(map(re.escape, sorted(words.sentences)))
-    prose = re.sub(
-        rf"\b({sentences})\b[:,]?\s*(?:\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|'.*?'(?!\w))",
-        r"\1",
-        prose,
-        flags=re.IGNORECASE,
-    )
-    # Treat bold text as quoted unless it consists only of denial words.
-    prose = re.sub(
-        r"\*+([^*]+)\*+",
-        lambda bold: bold[1] if known_words.issuperset(normalize(bold[1]).split()) else '"',
-        prose,
-    )
+def _denies_in_language(prose: str, vocabulary: AnswerWords) -> bool:
+    """Return whether prose denies in one language that there is an idiom (see `denies_idioms`)."""
+    denial_words = _denial_words(vocabulary)
+    idiom_words = vocabulary.idioms | vocabulary.figurative
+    expression_words = idiom_words | vocabulary.expressions | vocabulary.candidates
+    prose = _quote_bold_text(_remove_quoted_sentence(prose, vocabulary), denial_words)
     if _QUOTE.search(prose):
-        return False
-    denied, before = False, ""
+        return False  # the quoted words may be an idiom
+    is_denied, stop_before = False, ""
     for clause, stop in _clauses(prose):
         tokens = set(clause)
-        negations = sum(word in words.negations for word in clause) or bool(tokens & words.concord)
-        is_literal = (
-            tokens & words.literal and tokens <= known_words | words.literal and not negations
+        negations = _count_negations(clause, vocabulary)
+        has_only_denial_words = tokens <= denial_words
+        is_denial = (
+            has_only_denial_words and tokens & idiom_words and negations == 1 and stop != "?"
         )
-        # Accept continuations such as "no idioms, proverbs, or other figurative language".
-        continues = (
-            before == "," and tokens <= known_words and not negations and related & set(clause[:2])
+        # "no idioms, proverbs, or other figurative language"
+        continues_denial = (
+            is_denied
+            and stop_before == ","
+            and has_only_denial_words
+            and not negations
+            and not expression_words.isdisjoint(clause[:2])
         )
-        if tokens <= known_words and tokens & idiom_words and stop != "?" and negations == 1:
-            denied = True
-        elif tokens & words.contrast or (
-            tokens & related and not is_literal and not (denied and continues)
-        ):
+        # "the phrase is used literally"
+        calls_literal = (
+            tokens & vocabulary.literal
+            and tokens <= denial_words | vocabulary.literal
+            and not negations
+        )
+        mentions_other_expression = (
+            tokens & expression_words and not calls_literal and not continues_denial
+        )
+        stop_before = stop
+        if is_denial:
+            is_denied = True
+        elif mentions_other_expression or tokens & vocabulary.contrast:
             return False
-        before = stop
-    return denied
+    return is_denied
+
+
+def _count_negations(clause: list[str], vocabulary: AnswerWords) -> int:
+    """Return the number of negations in a clause.
+
+    Words of `concord` count only in a clause without other negations, and once ("non c'è nessun…").
+    """
+    negations = sum(word in vocabulary.negations for word in clause)
+    return negations or (0 if vocabulary.concord.isdisjoint(clause) else 1)
+
+
+def _remove_quoted_sentence(prose: str, vocabulary: AnswerWords) -> str:
+    """Remove quoted text after a word for the sentence: "the sentence '…' has no idioms"."""
+    words = "|".join(map(re.escape, sorted(vocabulary.sentences)))
+    quotation = r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|'.*?'(?!\w)"
+    return re.sub(rf"\b({words})\b[:,]?\s*(?:{quotation})", r"\1", prose, flags=re.IGNORECASE)
+
+
+def _quote_bold_text(prose: str, denial_words: frozenset[str]) -> str:
+    """Replace bold text by a quotation mark, but keep bold text that has only denial words."""
+
+    def replace(bold: re.Match[str]) -> str:
+        return bold[1] if denial_words.issuperset(normalize(bold[1]).split()) else '"'
+
+    return re.sub(r"\*+([^*]+)\*+", replace, prose)
 
 
 def _affirmations(clause: list[str]) -> set[bool]:
     """Return a set with True if a word affirms idiomatic use, and False if a word denies it."""
     affirmations: set[bool] = set()
-    negated = False
+    is_negated = False
     for word in clause:
         match _roles().get(word):
             case "negation":
-                negated = True
+                is_negated = True
             case "contrast":
-                negated = False
+                is_negated = False
             case "figurative":
-                affirmations.add(not negated)
+                affirmations.add(not is_negated)
             case "literal":
-                affirmations.add(negated)
+                affirmations.add(is_negated)
     return affirmations
 
 
 def _ends_in_negation(clause: list[str]) -> bool:
     """Return whether no word about figurative or literal use follows a negation in a clause."""
-    roles = [role for role in map(_roles().get, clause) if role]
-    return len(clause) > 1 and bool(roles) and roles[-1] == "negation"
+    roles = [_roles()[word] for word in clause if word in _roles()]
+    return len(clause) > 1 and roles[-1:] == ["negation"]
 
 
 def _is_closed(clause: list[str]) -> bool:
     """Return whether all words of a clause can occur in one language's denials, or mean literal.
 
-    Other characters than letters and digits, such as those of the key "_", are no clause.
+    The first word may also be a contrast. False for a clause without words, such as the key "_".
     """
     if not clause:
         return False
-    rest = clause[1:] if clause[0] in _all("contrast") else clause
-    return any((_known(words) | words.literal).issuperset(rest) for words in answer_words())
+    words = clause[1:] if _mentions(clause[:1], "contrast") else clause
+    return any(
+        (_denial_words(vocabulary) | vocabulary.literal).issuperset(words)
+        for vocabulary in answer_words()
+    )
 
 
 def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
     """Yield the words of each clause and the punctuation that closes it."""
-    pieces = [*_BREAK.split(re.sub(r"(?i)\bnon-(?=\w)", "non", text)), ""]
-    for piece, stop in zip(pieces[::2], pieces[1::2], strict=True):
-        if words := normalize(piece).split():
+    text = re.sub(r"(?i)\bnon-(?=\w)", "non", text)
+    # The result of `split` alternates between clauses and punctuation.
+    pieces = [*_BREAK.split(text), ""]
+    for clause, stop in zip(pieces[::2], pieces[1::2], strict=True):
+        words = normalize(clause).split()
+        if words:
             yield words, stop
 
 
+def _clauses_of(sentences: Iterable[str]) -> list[list[str]]:
+    """Return the words of each clause of several sentences."""
+    return [clause for sentence in sentences for clause, _ in _clauses(sentence)]
+
+
+def _mentions(words: Iterable[str], *fields: str) -> bool:
+    """Return whether a word is in one of these fields of `AnswerWords`, in any language."""
+    return not _terms(*fields).isdisjoint(words)
+
+
+def _contains_text(words: Iterable[str], field: str) -> bool:
+    """Return whether words contain, in sequence, a text of this field of `AnswerWords`."""
+    padded_words = f" {' '.join(words)} "
+    return any(f" {text} " in padded_words for text in _terms(field))
+
+
 @cache
-def _known(words: AnswerWords) -> frozenset[str]:
+def _denial_words(vocabulary: AnswerWords) -> frozenset[str]:
     """Return all words that can occur in a denial in one language."""
     return frozenset().union(
-        words.idioms, words.expressions, words.figurative, words.uses, words.meanings,
-        words.sentences, words.negations, words.concord, words.fillers,
+        vocabulary.idioms, vocabulary.expressions, vocabulary.figurative, vocabulary.uses,
+        vocabulary.meanings, vocabulary.sentences, vocabulary.negations, vocabulary.concord,
+        vocabulary.fillers,
     )  # fmt: skip
 
 
 @cache
-def _everything() -> frozenset[str]:
+def _statement_words() -> frozenset[str]:
     """Return all words that can occur in statements about figurative and literal use."""
-    return frozenset().union(*(_known(words) | words.literal for words in answer_words()))
+    words: frozenset[str] = frozenset()
+    for vocabulary in answer_words():
+        words |= _denial_words(vocabulary) | vocabulary.literal
+    return words
+
+
+@cache
+def _words_about_answers() -> frozenset[str]:
+    """Return all words that can occur in statements about the answer, without named phrases."""
+    return _statement_words() | _terms("answers", "corrects", "nothing", "no", "yes")
 
 
 @cache
 def _roles() -> dict[str, str]:
     """Map each word of any language to its role in a clause."""
-    fields_of = {
+    fields_by_role = {
         "contrast": ("contrast",), "literal": ("literal",), "figurative": ("idioms", "figurative"),
         "negation": ("negations", "concord"),
     }  # fmt: skip
     roles: dict[str, str] = {}
-    for role, fields in fields_of.items():
-        for field in fields:
-            roles |= dict.fromkeys(_all(field), role)
+    for role, fields in fields_by_role.items():
+        # If a word has several roles, the last one counts.
+        roles |= dict.fromkeys(_terms(*fields), role)
     return roles
 
 
 @cache
-def _all(field: str) -> frozenset[str]:
-    """Return the union, over all languages, of one field of `AnswerWords`."""
-    return frozenset(chain.from_iterable(getattr(words, field) for words in answer_words()))
+def _terms(*fields: str) -> frozenset[str]:
+    """Return the words or texts in fields of `AnswerWords`, of all languages."""
+    return frozenset(
+        chain.from_iterable(
+            getattr(vocabulary, field) for vocabulary in answer_words() for field in fields
+        )
+    )

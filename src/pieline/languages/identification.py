@@ -1,6 +1,6 @@
-"""Identify the language of a text among given languages.
+"""Check the language of texts.
 
-The module does not read the supported languages, so that a change to one language does not rerun
+This module does not import the supported languages, so that a change to one language does not rerun
 the datasets of other studies.
 """
 
@@ -13,25 +13,28 @@ from pieline.core.errors import UserError
 from pieline.core.texts import refuse_above
 
 CODES = ("en", "de", "it", "es")
-"""ISO 639-1 codes of the languages that an English file may contain by mistake, and of English."""
+"""ISO 639-1 codes of English, and of languages that an English file may contain by mistake."""
 MOST_FOREIGN = 0.1
 """Maximum share of the texts in a file that may be in another language."""
 _FEWEST_LETTERS = 25
+"""Minimum number of letters in a text whose language is checked."""
 _FEWEST_FOREIGN = 2
+"""Minimum number of texts in another language for an error."""
 
 
 def is_in_language(text: str, code: str, codes: Sequence[str] = CODES) -> bool:
-    """Return whether a text is in a language; always True for texts with fewer than 25 letters.
+    """Return whether a text is in a language; True for texts that are too short to decide.
 
     Args:
         text: The text.
         code: ISO 639-1 code of the language.
         codes: Codes of the languages to choose from, including `code`.
     """
-    if sum(letter.isalpha() for letter in text) < _FEWEST_LETTERS:
+    letters = sum(character.isalpha() for character in text)
+    if letters < _FEWEST_LETTERS:
         return True
-    found, _ = _identifier(*codes).classify(text)
-    return bool(found == code)
+    most_likely_code, _ = _load_identifier(*codes).classify(text)
+    return bool(most_likely_code == code)
 
 
 def check_language(
@@ -40,25 +43,27 @@ def check_language(
     label: str = "English",
     codes: Sequence[str] = CODES,
 ) -> None:
-    """Check the language of the texts in a file, each with its place in the file.
+    """Check the language of the texts in a file.
 
     Args:
-        texts: Places and texts.
+        texts: Place in the file and content of each text.
         code: ISO 639-1 code of the expected language.
-        label: Name of the expected language, for the message.
+        label: Name of the expected language in the error message.
         codes: Codes of the languages to choose from, including `code`.
 
     Raises:
-        UserError: Too many texts are in another of the languages.
+        UserError: More than a tenth of the texts, and at least two, are in other languages.
     """
-    rows = list(texts)
+    places_and_texts = list(texts)
     foreign = [
-        (where, repr(text[:60])) for where, text in rows if not is_in_language(text, code, codes)
+        (place, repr(text[:60]))
+        for place, text in places_and_texts
+        if not is_in_language(text, code, codes)
     ]
     refuse_above(
         MOST_FOREIGN,
         foreign,
-        len(rows),
+        len(places_and_texts),
         f"sentences are not in {label}",
         fewest=_FEWEST_FOREIGN,
         hint=f"use only sentences in {label}",
@@ -66,8 +71,8 @@ def check_language(
 
 
 @cache
-def _identifier(*codes: str) -> Any:
-    """Load a language identifier restricted to these ISO 639-1 codes."""
+def _load_identifier(*codes: str) -> Any:
+    """Return a classifier of texts into the languages with these ISO 639-1 codes."""
     # Import lazily: loading takes half a second, and few checks need it.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

@@ -1,6 +1,6 @@
-"""Find base forms of inflected words, using simplemma and the data of each language.
+"""Find the base forms of inflected words, with simplemma and the data of each language.
 
-Uses a dictionary instead of a tagger, so that matching does not depend on a model.
+simplemma looks words up in a dictionary, so that matching does not depend on a trained tagger.
 """
 
 import re
@@ -12,19 +12,21 @@ from pieline.languages.language import Language
 from pieline.languages.registry import get_language
 
 _SHORTEST_BASE = 3
+"""Minimum length of a base form, so that "red" is not taken for a form of "re"."""
 _SHORTEST_AFTER_PREFIX = 4
+"""Minimum length of a word without its prefix, so that "abend" is not taken for "ab" and "end"."""
 
 
 def same_word(one: str, other: str, language: str) -> bool:
-    """Return whether two normalized words are forms of the same word, in either order."""
+    """Return whether two normalized words can be forms of the same word."""
     return one == other or not base_forms(one, language).isdisjoint(base_forms(other, language))
 
 
 @cache
 def base_forms(word: str, language: str) -> frozenset[str]:
-    """Return a word and its possible base forms, casefolded.
+    """Return a set of a word and its possible base forms, casefolded.
 
-    Ambiguous words have several base forms: "leave" and "leaf" for "leaves".
+    An ambiguous word has several base forms: "leave" and "leaf" for "leaves".
 
     Args:
         word: Normalized, nonempty word.
@@ -34,36 +36,42 @@ def base_forms(word: str, language: str) -> frozenset[str]:
         UserError: The language is unknown, or simplemma does not know its code.
     """
     lang = get_language(language)
-    prefixed: set[str] = set()
+    bases = {*_lemmas(word, lang), *_bases_by_ending(word, lang)}
     for prefix in lang.prefixes:
-        rest = word.removeprefix(prefix)
-        if rest != word and len(rest) >= _SHORTEST_AFTER_PREFIX:
-            prefixed |= {prefix + base for base in _lemmas(rest, lang)}
-    return _lemmas(word, lang).union(prefixed, _without_endings(word, lang))
+        verb = word.removeprefix(prefix)
+        if verb != word and len(verb) >= _SHORTEST_AFTER_PREFIX:
+            bases |= {prefix + base for base in _lemmas(verb, lang)}
+    return frozenset(bases)
 
 
-def _lemmas(word: str, language: Language) -> frozenset[str]:
-    """Return a word, its lemmas and its irregular base forms.
+def _lemmas(word: str, language: Language) -> set[str]:
+    """Return a word, its lemmas in simplemma's dictionary, and its irregular base forms.
 
-    Also looks up the capitalized and, if the language has one, the original spelling of the word.
+    The word is also looked up in its spelling before normalization (`respelled`) and capitalized.
     """
-    spellings = {word, word.replace(*language.respelled) if language.respelled else word}
-    lemmas = (_lemma(form, language) for each in spellings for form in (each, each.capitalize()))
-    return frozenset({word, *lemmas, *language.irregular.get(word, ())})
+    spellings = {word}
+    if language.respelled:
+        spellings.add(word.replace(*language.respelled))
+    lemmas = {word, *language.irregular.get(word, ())}
+    for spelling in spellings:
+        lemmas.add(_lemma(spelling, language))
+        lemmas.add(_lemma(spelling.capitalize(), language))
+    return lemmas
 
 
-def _without_endings(word: str, language: Language) -> Iterator[str]:
+def _bases_by_ending(word: str, language: Language) -> Iterator[str]:
     """Yield the base forms that a word's ending implies, if the dictionary contains them."""
     from simplemma import is_known
 
     for ending, replacement in language.endings:
-        base, count = re.subn(f"{ending}$", replacement, word)
-        possible = len(base) >= _SHORTEST_BASE and base not in language.stop_words
-        if count and possible and is_known(base, language.code, low_memory=True):
+        base, replacements = re.subn(f"{ending}$", replacement, word)
+        is_content_word = len(base) >= _SHORTEST_BASE and base not in language.stop_words
+        if replacements and is_content_word and is_known(base, language.code, low_memory=True):
             yield base
 
 
 def _lemma(word: str, language: Language) -> str:
+    """Return the lemma of a word in simplemma's dictionary; the word itself if it has none."""
     # Import lazily: loading takes 0.1 s, plus up to 1 s for a language's dictionary.
     from simplemma import lemmatize
 

@@ -1,4 +1,4 @@
-"""Data classes for the language-specific data that PIE matching and answer parsing need."""
+"""Define the data about a language that is needed to match PIEs and to parse answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ class Language:
             is quoted.
         stop_words: Function words that are never content words: light words, prepositions,
             conjunctions, "have", "do" and negation.
-        particles: Other function words, which are content words unless a stop word follows: "back"
-            in "back seat", but not "out" in "out of the woods". Also contractions that look like
-            nouns without their apostrophe ("she'll", "shell").
+        particles: Other function words, which count as content words unless a stop word follows:
+            "back" in "back seat", but not "out" in "out of the woods". Contractions that look like
+            nouns without their apostrophe ("she'll", "shell") are also particles.
         quantifiers: Quantifiers and adverbs of time and degree ("every", "yet"). Matching treats
             them as content words, because some PIEs differ only in one of them.
         light_verbs: Base forms of verbs that a partial PIE may omit ("back seat" for "take a back
@@ -29,13 +29,13 @@ class Language:
         supporting: Adverbs of degree and comparison words, which are often omitted or exchanged
             when a PIE is quoted.
         bound_words: Words that occur in only one PIE and therefore identify it ("Holzweg").
-        irregular: Base forms by inflected form, for forms that simplemma's dictionary lacks.
+        irregular: Base forms of each inflected form that simplemma's dictionary lacks.
         endings: Regular expressions for regular endings, each with its replacement in the base
             form. They supplement simplemma, which returns only one lemma per word and treats
             "sitting" only as a noun.
-        prefixes: Separable verb prefixes. The base forms of a prefixed word include the prefix plus
-            each base form of the rest ("aufgebunden": auf + binden).
-        respelled: Spelling that `normalize` produces, and the original letter.
+        prefixes: Verb prefixes. The base forms of a word with a prefix include the prefix plus each
+            base form of the word without the prefix ("aufgebunden": auf + binden).
+        respelled: Letters that `normalize` puts in place of a letter, and that letter ("ss", "ß").
         elides: Whether an apostrophe ends a word ("d'occhio" is two words).
     """
 
@@ -73,28 +73,30 @@ class AnswerWords:
         expressions: Broader words for idioms.
         figurative: Words for figurative use.
         literal: Words for literal use.
-        uses: Nouns for "use" that "figurative" and "literal" modify.
-        meanings: Nouns for "meaning" that "figurative" and "literal" modify.
+        uses: Nouns for "use", as in "figurative use" and "literal use".
+        meanings: Nouns for "meaning", as in "figurative meaning" and "literal meaning".
         rejected: Words in labels, and complete texts, that mark an expression as not idiomatic.
         candidates: Words for potential idioms.
         answers: Words for the answer or for the chosen items.
         sentences: Words for the input sentence.
         negations: Words that negate on their own.
-        concord: Words that negate, or reinforce a preceding negation ("non c'è nessun…").
+        concord: Words that negate on their own, but only reinforce a preceding negation ("nessun"
+            in "non c'è nessun…").
         nothing: Complete texts that name no idiom and are not sentences.
         yes: Complete texts that mean yes.
         no: Complete texts that mean no.
-        fillers: All other words of sentences that deny the presence of idioms.
+        fillers: All other words that occur in denials that a sentence has an idiom.
         contrast: Words that introduce a contradiction of the preceding clause.
-        others: Words that refer to further idioms; denying further idioms does not deny the first.
+        others: Words that refer to further idioms. A denial of further idioms is not a denial of
+            the first idiom.
         counts: Texts in keys whose value is the number of idioms.
         revises: Beginnings of sentences that retract the preceding answer.
-        clarifies: Beginnings of sentences that retract the preceding answer or only explain it.
+        clarifies: Beginnings of sentences that either retract or explain the preceding answer.
         errors: Texts in clauses that call the answer wrong.
         corrects: Words that call an answer correct or required.
         general: Words of statements about possible or common use, not about the given sentence.
         actual: Words for real things, which suggest literal use.
-        here: Words, besides `sentences`, that refer to the given sentence.
+        here: Words, in addition to `sentences`, that refer to the given sentence.
     """
 
     idioms: frozenset[str]
@@ -126,20 +128,25 @@ class AnswerWords:
 
 
 def words(text: str) -> frozenset[str]:
-    """Split a word list at whitespace."""
+    """Return the casefolded words of a text that are separated by whitespace."""
     return frozenset(text.casefold().split())
 
 
 def texts(text: str) -> frozenset[str]:
-    """Split a list of texts at slashes."""
+    """Return the casefolded parts of a text that are separated by slashes."""
     return frozenset(text.casefold().split("/"))
 
 
 def forms(text: str) -> dict[str, frozenset[str]]:
-    """Map each inflected form to its base forms; an entry is "base/form/..." ("break/broke")."""
-    entries = [entry.split("/") for entry in text.casefold().split()]
-    return {
-        form: frozenset(base for base, *inflected in entries if form in inflected)
-        for _, *others in entries
-        for form in others
-    }
+    """Return the base forms of each inflected form.
+
+    Args:
+        text: Entries that are separated by whitespace. Each entry is a base form and its inflected
+            forms, separated by slashes: "break/broke/broken".
+    """
+    bases_by_form: dict[str, frozenset[str]] = {}
+    for entry in text.casefold().split():
+        base, *inflected_forms = entry.split("/")
+        for form in inflected_forms:
+            bases_by_form[form] = bases_by_form.get(form, frozenset()) | {base}
+    return bases_by_form

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from pieline.languages.inflection import base_forms, same_word
 from pieline.languages.registry import get_language
@@ -14,52 +15,53 @@ def matches_pie(prediction: str, pie: str, *, language: str) -> bool:
     """Return whether a predicted text names a PIE.
 
     All studies use this function. Both texts are normalized (ID10M-JAM, section 4.1: "normalization
-    and regular-expression matching"), inflected forms of a word count as equal, and one of these
-    must hold:
+    and regular-expression matching"), and inflected forms of a word count as equal. A prediction
+    names the PIE if one of these conditions holds:
 
-    - The texts have the same words.
+    - The prediction and the PIE have the same words.
     - The prediction contains the complete PIE in sequence and has at most eight words or at most
       three times as many words as the PIE. Longer predictions may only repeat the sentence.
-    - The texts share a word that occurs in only one PIE ("Holzweg"), and the prediction is within
-      the same length limit.
-    - In any order, the texts share more than half of the content words of each ("nahm ihn auf den
-      Arm", "auf den Arm nehmen") and have a Dice coefficient above two thirds, computed without
-      articles, pronouns, "be" and modal verbs. Particles can be content words ("back seat"), a
-      light verb that only one text has is not a content word, and a separated German verb counts as
-      one word. Thus "hot water" matches "in hot water", "back seat" matches "take a back seat" and
-      "gab den Geist auf" matches "den Geist aufgeben", but "ball" does not match "on the ball", and
-      "the ice" does not match "break the ice".
+    - The prediction and the PIE share a word that occurs in only one PIE ("Holzweg"), and the
+      prediction is not longer than in the second condition.
+    - In any order, the prediction and the PIE share more than half of the content words of each
+      text ("nahm ihn auf den Arm", "auf den Arm nehmen") and have a Dice coefficient above two
+      thirds, computed without articles, pronouns, "be" and modal verbs. Particles can be content
+      words ("back seat"), a light verb that only one text has is not a content word, and a
+      separated German verb counts as one word. Thus "hot water" matches "in hot water", "back seat"
+      matches "take a back seat" and "gab den Geist auf" matches "den Geist aufgeben", but "ball"
+      does not match "on the ball", and "the ice" does not match "break the ice".
 
     An empty prediction never matches. A prediction that consists of stop words matches only an
     identical PIE ("wie dem auch sei").
     """
-    predicted, target = words_of(prediction, language), words_of(pie, language)
-    if predicted == target or get_language(language).stop_words.issuperset(predicted):
-        return bool(predicted) and predicted == target
-    if not is_much_longer(predicted, target) and (
-        (target and _contains(predicted, target, language))
-        or get_language(language).bound_words.intersection(predicted, target)
-    ):
-        return True
+    lang = get_language(language)
+    predicted_words, pie_words = words_of(prediction, language), words_of(pie, language)
+    if predicted_words == pie_words:
+        return bool(pie_words)
+    if lang.stop_words.issuperset(predicted_words):
+        return False
+    if not is_much_longer(predicted_words, pie_words):
+        if pie_words and _contains(predicted_words, pie_words, language):
+            return True
+        if lang.bound_words.intersection(predicted_words, pie_words):
+            return True
     return share_most_words(
-        _join_separated_verbs(predicted, target, language),
-        _join_separated_verbs(target, predicted, language),
+        _join_separated_verb(predicted_words, pie_words, language),
+        _join_separated_verb(pie_words, predicted_words, language),
         language,
     )
 
 
 def same_pie(one: str, other: str, *, language: str) -> bool:
-    """Return whether two canonical forms differ only in light words, "to" and inflection.
+    """Return whether two canonical forms of PIEs differ only in light words, "to" and inflection.
 
-    "To drop the ball" and "drop balls" are one PIE. In contrast to `matches_pie`, all other words
-    must be the same, in the same order. Symmetric.
+    "To drop the ball" and "drop balls" are forms of the same PIE. In contrast to `matches_pie`, all
+    other words must be the same, in the same order. The order of the two arguments does not matter.
     """
-    dropped = get_language(language).light_words | {"to"}
-    first, second = (remove_words(dropped, words_of(text, language)) for text in (one, other))
-    return len(first) == len(second) > 0 and all(
-        same_word(word, word_of_other, language)
-        for word, word_of_other in zip(first, second, strict=True)
-    )
+    ignored = get_language(language).light_words | {"to"}
+    words_of_one = remove_words(ignored, words_of(one, language))
+    words_of_other = remove_words(ignored, words_of(other, language))
+    return bool(words_of_one) and _same_words(words_of_one, words_of_other, language)
 
 
 def contains_pie(text: str, pie: str, *, language: str) -> bool:
@@ -67,26 +69,31 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
 
     Returns False for an empty PIE.
     """
-    words, _, forms = _analyze(text, language)
-    target, bases, _ = _analyze(pie, language)
+    analyzed_text, analyzed_pie = _analyze(text, language), _analyze(pie, language)
+    if not analyzed_pie.words:
+        return False
     # Avoid the slow search for PIEs with a word that does not occur in the text.
-    return (
-        bool(target)
-        and not any(base.isdisjoint(forms) for base in bases)
-        and _contains(words, target, language)
-    )
+    for bases_of_word in analyzed_pie.bases_by_word:
+        if bases_of_word.isdisjoint(analyzed_text.all_bases):
+            return False
+    return _contains(analyzed_text.words, analyzed_pie.words, language)
 
 
 def occurs_in(words: str, text: str, *, language: str) -> bool:
-    """Return whether words occur in a text, verbatim (also within a word) or inflected."""
+    """Return whether words occur in a text, either as characters, or as words in any inflection."""
     return normalize(words) in normalize(text) or contains_pie(text, words, language=language)
 
 
 def shortest_match(tokens: Sequence[str], pie: str, *, language: str, longest: int) -> str | None:
-    """Return the text of the shortest token sequence that contains a PIE.
+    """Return the text of the shortest sequence of tokens that contains a PIE.
 
-    Returns the first of several equally short sequences, and None if no sequence of up to `longest`
-    tokens contains the PIE. Tokens must include their trailing spaces.
+    Returns the first of several equally short sequences, and None if no sequence contains the PIE.
+
+    Args:
+        tokens: Tokens of a text, including the spaces after them.
+        pie: Canonical form of the PIE.
+        language: Language name.
+        longest: Maximum number of tokens in the sequence.
     """
     for length in range(1, longest + 1):
         for start in range(len(tokens) - length + 1):
@@ -96,14 +103,19 @@ def shortest_match(tokens: Sequence[str], pie: str, *, language: str, longest: i
     return None
 
 
+class _AnalyzedText(NamedTuple):
+    """The words of a text, the base forms of each word, and all these base forms together."""
+
+    words: tuple[str, ...]
+    bases_by_word: tuple[frozenset[str], ...]
+    all_bases: frozenset[str]
+
+
 @lru_cache(maxsize=10_000)
-def _analyze(
-    text: str, language: str
-) -> tuple[tuple[str, ...], tuple[frozenset[str], ...], frozenset[str]]:
-    """Return the words of a text, the base forms of each, and the union of all base forms."""
+def _analyze(text: str, language: str) -> _AnalyzedText:
     words = tuple(words_of(text, language))
-    bases = tuple(base_forms(word, language) for word in words)
-    return words, bases, frozenset().union(*bases)
+    bases_by_word = tuple(base_forms(word, language) for word in words)
+    return _AnalyzedText(words, bases_by_word, frozenset().union(*bases_by_word))
 
 
 def words_of(text: str, language: str) -> list[str]:
@@ -114,55 +126,70 @@ def words_of(text: str, language: str) -> list[str]:
 
 
 def is_much_longer(words: Sequence[str], target: Sequence[str]) -> bool:
-    """Return whether an answer (`words`) is too long to name a PIE (`target`)."""
+    """Return whether an answer, given as `words`, is too long to name the PIE `target`."""
     return len(words) > max(8, 3 * len(target))
 
 
 def _contains(words: Sequence[str], target: Sequence[str], language: str) -> bool:
-    """Return whether `words` contains inflected forms of the words of `target` in sequence."""
+    """Return whether `words` contains the words of `target` in sequence, in any inflection."""
+    for start in range(len(words) - len(target) + 1):
+        if _same_words(words[start : start + len(target)], target, language):
+            return True
+    return False
 
-    def matches(part: Sequence[str]) -> bool:
-        pairs = zip(part, target, strict=True)
-        return all(same_word(word, other, language) for word, other in pairs)
 
-    starts = range(len(words) - len(target) + 1)
-    return any(matches(words[start : start + len(target)]) for start in starts)
+def _same_words(words: Sequence[str], others: Sequence[str], language: str) -> bool:
+    """Return whether two sequences have the same words in the same order, in any inflection."""
+    return len(words) == len(others) and all(
+        same_word(word, other, language) for word, other in zip(words, others, strict=True)
+    )
 
 
 def share_most_words(one: Sequence[str], other: Sequence[str], language: str) -> bool:
-    """Return whether two texts share most of their words (see `matches_pie`). Symmetric."""
-    first, second = _content(one, other, language), _content(other, one, language)
-    if 2 * count_shared(first, second, language) <= max(len(first), len(second)):
+    """Return whether two texts share most of their words, by the last condition of `matches_pie`.
+
+    The order of the two texts does not matter.
+    """
+    content_of_one = _content_words(one, other, language)
+    content_of_other = _content_words(other, one, language)
+    shared_content = count_shared(content_of_one, content_of_other, language)
+    if 2 * shared_content <= max(len(content_of_one), len(content_of_other)):
         return False
-    first, second = (
-        remove_words(get_language(language).light_words, text) for text in (one, other)
-    )
-    return 3 * count_shared(first, second, language) > len(first) + len(second)
+    light_words = get_language(language).light_words
+    heavy_of_one, heavy_of_other = remove_words(light_words, one), remove_words(light_words, other)
+    shared = count_shared(heavy_of_one, heavy_of_other, language)
+    # The Dice coefficient, 2 * shared / total, is above two thirds.
+    return 3 * shared > len(heavy_of_one) + len(heavy_of_other)
 
 
-def _content(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
-    """Return the content words, without light verbs that `others` lacks.
+def _content_words(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
+    """Return the content words of a text that is compared with another text.
 
-    Stop words and particles before a stop word are not content words.
+    Light verbs are content words only if both texts have them. Stop words and particles before a
+    stop word are no content words.
     """
     lang = get_language(language)
-    content = []
-    for word, following in pairwise([*words, ""]):
-        is_particle = word in lang.particles and following in lang.stop_words
+    content_words = []
+    for word, next_word in pairwise([*words, ""]):
+        is_particle = word in lang.particles and next_word in lang.stop_words
         if word in lang.stop_words or is_particle:
             continue
-        is_light = not lang.light_verbs.isdisjoint(base_forms(word, language))
-        if not is_light or _has_word(others, word, language):
-            content.append(word)
-    return content
+        is_light_verb = not lang.light_verbs.isdisjoint(base_forms(word, language))
+        if not is_light_verb or has_word(others, word, language):
+            content_words.append(word)
+    return content_words
 
 
-def _has_word(words: Iterable[str], word: str, language: str) -> bool:
+def has_word(words: Iterable[str], word: str, language: str) -> bool:
+    """Return whether `words` contains a word in any inflection."""
     return any(same_word(word, other, language) for other in words)
 
 
-def _join_separated_verbs(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
-    """Join the first separated verb that `others` has as one word ("gab … auf", "aufgeben")."""
+def _join_separated_verb(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
+    """Join a separated verb to one word, as in another text: "gab … auf" becomes "aufgeben".
+
+    Only the first such verb is joined.
+    """
     for prefix in words:
         if prefix not in get_language(language).prefixes:
             continue
@@ -172,18 +199,22 @@ def _join_separated_verbs(words: Sequence[str], others: Sequence[str], language:
                 continue
             for verb in words:
                 if same_word(verb, stem, language):
-                    rest = [word for word in words if word != prefix]
-                    return [compound if word == verb else word for word in rest]
+                    words_without_prefix = remove_words({prefix}, words)
+                    return [compound if word == verb else word for word in words_without_prefix]
     return list(words)
 
 
 def remove_words(dropped: Collection[str], words: Sequence[str]) -> list[str]:
-    """Return the words that are not in `dropped`, in order."""
+    """Return `words` without the words in `dropped`, in the same order."""
     return [word for word in words if word not in dropped]
 
 
 def count_shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
-    """Count the words of each text that the other shares; return the smaller count. Symmetric."""
-    shared = sum(_has_word(others, word, language) for word in words)
-    shared_by_others = sum(_has_word(words, word, language) for word in others)
-    return min(shared, shared_by_others)
+    """Return how many words two texts share.
+
+    The counts of shared words differ between the texts if a word occurs more often in one text. The
+    result is the smaller count.
+    """
+    shared_words = [word for word in words if has_word(others, word, language)]
+    shared_others = [other for other in others if has_word(words, other, language)]
+    return min(len(shared_words), len(shared_others))

@@ -12,65 +12,76 @@ from pieline.languages.spelling import normalize
 
 NEAR_DUPLICATE = 90.0
 """Minimum similarity of near-duplicates (0 to 100, from `rapidfuzz.fuzz.ratio`)."""
-_SHINGLE_WORDS = 3
-_SHARED_SHINGLES = 0.4
-"""Minimum share of the shorter text's word triples that a candidate pair has in common."""
+_TRIPLE = 3
+_SHARED_TRIPLES = 0.4
+"""Minimum share of its word triples that one of two near-duplicates has in common with the other.
+
+Only pairs with this share are compared by character, because that comparison is slow.
+"""
 
 
 def near_duplicates(texts: Sequence[str]) -> Iterator[tuple[int, int, float]]:
-    """Yield the positions and the similarity of pairs of texts that are similar but not equal."""
-    plain = [normalize(text) for text in texts]
-    shingles = [_shingles(text) for text in plain]
-    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, triples in enumerate(shingles):
-        for triple in triples:
-            holders[triple].append(place)
-    shared: Counter[tuple[int, int]] = Counter()
-    for places in holders.values():
-        shared.update(combinations(places, 2))
-    needed = [_SHARED_SHINGLES * len(triples) for triples in shingles]
-    # Filter before sorting, because few pairs share that many triples.
-    near = (
-        (one, other)
-        for (one, other), count in shared.items()
-        if count >= needed[one] or count >= needed[other]
-    )
-    for one, other in sorted(near):
-        if plain[one] == plain[other]:
+    """Yield pairs of texts that are similar but not equal.
+
+    Yields:
+        The positions of the two texts, and their similarity (0 to 100).
+    """
+    plain_texts = [normalize(text) for text in texts]
+    for one, other in _pairs_with_shared_triples(plain_texts):
+        if plain_texts[one] == plain_texts[other]:
             continue
-        similarity = fuzz.ratio(plain[one], plain[other])
+        similarity = fuzz.ratio(plain_texts[one], plain_texts[other])
         if similarity >= NEAR_DUPLICATE:
             yield one, other, similarity
+
+
+def _pairs_with_shared_triples(plain_texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the sorted positions of pairs of texts that share enough word triples."""
+    triples_by_text = [_word_triples(text) for text in plain_texts]
+    positions_by_triple: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for position, triples in enumerate(triples_by_text):
+        for triple in triples:
+            positions_by_triple[triple].append(position)
+    shared_triples: Counter[tuple[int, int]] = Counter()
+    for positions in positions_by_triple.values():
+        shared_triples.update(combinations(positions, 2))
+    needed = [_SHARED_TRIPLES * len(triples) for triples in triples_by_text]
+    # Filter before sorting, because few pairs share that many triples.
+    pairs = []
+    for (one, other), count in shared_triples.items():
+        if count >= min(needed[one], needed[other]):
+            pairs.append((one, other))
+    return sorted(pairs)
 
 
 def warn_of_near_duplicates(texts: Sequence[tuple[str, str, Hashable]], where: str | Path) -> None:
     """Print a warning if texts of the same kind are near-duplicates, with one example.
 
-    The papers' texts of the same PIE and usage have none; texts of different usages may differ only
-    in the PIE.
+    The papers' texts of the same PIE and usage include no near-duplicates. Texts of different
+    usages may differ only in the PIE.
 
     Args:
         texts: Id, text and kind of each text.
         where: Path of the file.
     """
+    contents = [content for _, content, _ in texts]
+    kinds = [kind for _, _, kind in texts]
     pairs = [
-        (one, other)
-        for one, other, _ in near_duplicates([text for _, text, _ in texts])
-        if texts[one][2] == texts[other][2]
+        (one, other) for one, other, _ in near_duplicates(contents) if kinds[one] == kinds[other]
     ]
     if pairs:
-        number = len({place for pair in pairs for place in pair})
-        (first, text, _), (second, _, _) = (texts[place] for place in pairs[0])
+        affected = {position for pair in pairs for position in pair}
+        (first_id, first_content, _), (second_id, _, _) = (texts[place] for place in pairs[0])
         print(
-            f"warning: {where}: {number} of {len(texts)} texts are nearly equal to another one of"
-            f" the same label, such as {first} and {second} ({text[:60]!r}); each counts",
+            f"warning: {where}: {len(affected)} of {len(texts)} texts are nearly equal to another"
+            f" one of the same label, such as {first_id} and {second_id}"
+            f" ({first_content[:60]!r}); each counts",
             file=sys.stderr,
         )
 
 
-def _shingles(text: str) -> set[tuple[str, ...]]:
+def _word_triples(text: str) -> set[tuple[str, ...]]:
+    """Return the sequences of three words in a text; a shorter text is its only sequence."""
     words = text.split()
-    return {
-        tuple(words[start : start + _SHINGLE_WORDS])
-        for start in range(max(1, len(words) - _SHINGLE_WORDS + 1))
-    }
+    starts = range(max(1, len(words) - _TRIPLE + 1))
+    return {tuple(words[start : start + _TRIPLE]) for start in starts}

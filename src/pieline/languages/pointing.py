@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from pieline.languages.inflection import base_forms, same_word
+from pieline.languages.inflection import base_forms
 from pieline.languages.matching import (
     count_shared,
+    has_word,
     is_much_longer,
     matches_pie,
     remove_words,
@@ -16,9 +17,12 @@ from pieline.languages.matching import (
 from pieline.languages.registry import get_language
 
 _ALIKE = 0.7
-"""Minimum similarity, by characters, of two phrases that sound alike. The words in which the
-phrases differ need half that similarity: "paint the boat" does not sound like "miss the boat"."""
-_SET_OFF = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
+"""Minimum similarity (0 to 1), by characters, of two phrases that sound alike.
+
+The words in which the phrases differ need half that similarity: "paint the boat" does not sound
+like "miss the boat".
+"""
+_DELIMITER = re.compile(r"[\"“”„«»;/()\[\]]|(?<!\w)['‘’]|['’](?!\w)")
 
 
 def points_at_pie(
@@ -30,43 +34,56 @@ def points_at_pie(
     answer, or a part of it that is quoted or delimited by punctuation, must meet one of these
     conditions:
 
-    - It names the PIE according to `matches_pie`, or does so if light words, light verbs and
-      supporting words are ignored in both ("out on a limb" for "go out on a limb").
-    - It is not much longer than the PIE (see `is_much_longer`) and contains the PIE with different
-      word boundaries ("easy-peasy", "easypeasy").
-    - All of its words occur in the sentence, it is not much longer than the PIE, and it has at
-      least two and more than half of the PIE's content words ("brick wall" for "like talking to a
-      brick wall"). If the PIE has only one content word, it has that word, and at least two and
-      more than half of the PIE's words that are not light words, light verbs or supporting words
-      ("too much on my plate" for "a lot on your plate", but not "jumped out of" for "out of the
-      blue").
-    - The sentence `echoes` the PIE without using it (a distractor of IdioTS), all of its words
-      occur in the sentence, it is not much longer than the PIE, and some of its consecutive words
-      are spelled almost like the PIE.
+    - The answer names the PIE according to `matches_pie`, or does so if light words, light verbs
+      and supporting words are ignored in both texts ("out on a limb" for "go out on a limb").
+    - The answer is not much longer than the PIE (see `is_much_longer`) and contains the PIE with
+      different word boundaries ("easy-peasy", "easypeasy").
+    - All words of the answer occur in the sentence, the answer is not much longer than the PIE, and
+      it has at least two and more than half of the PIE's content words ("brick wall" for "like
+      talking to a brick wall"). If the PIE has only one content word, the answer must have that
+      word, and at least two and more than half of the PIE's words that are not light words, light
+      verbs or supporting words ("too much on my plate" for "a lot on your plate", but not "jumped
+      out of" for "out of the blue").
+    - `echoes` is true, all words of the answer occur in the sentence, the answer is not much longer
+      than the PIE, and some consecutive words of the answer are spelled almost like the PIE.
+
+    Args:
+        answer: Answer of a model.
+        pie: Canonical form of the PIE.
+        sentence: Sentence that the answer is about.
+        language: Language name.
+        echoes: Whether the sentence sounds like the PIE without using it (a distractor of IdioTS).
     """
-    lang = get_language(language)
     sentence_words, pie_words = words_of(sentence, language), words_of(pie, language)
-    heavy = remove_words(lang.light_words, pie_words)
-    for part in (answer, *_SET_OFF.split(answer)):
+    pie_kernel = _kernel(pie_words, language)
+    for part in (answer, *_DELIMITER.split(answer)):
         words = words_of(part, language)
-        if matches_pie(part, pie, language=language) or share_most_words(
-            _kernel(words, language), _kernel(pie_words, language), language
-        ):
+        if matches_pie(part, pie, language=language):
+            return True
+        if share_most_words(_kernel(words, language), pie_kernel, language):
             return True
         if is_much_longer(words, pie_words):
             continue
-        others = remove_words(lang.light_words, words)
-        sizes = set(range(1, len(others) + 1)) - {len(heavy)}
-        if "".join(heavy) in map("".join, _stretches(others, sizes)):
+        if _has_other_word_boundaries(words, pie_words, language):
             return True
-        is_in_sentence = all(
-            any(same_word(word, other, language) for other in sentence_words) for word in words
-        )
-        if is_in_sentence and (
-            _has_most(words, pie_words, language) or (echoes and _sounds_like(words, pie_words))
-        ):
+        if not all(has_word(sentence_words, word, language) for word in words):
+            continue
+        if _has_most(words, pie_words, language) or (echoes and _sounds_like(words, pie_words)):
             return True
     return False
+
+
+def _has_other_word_boundaries(
+    words: Sequence[str], pie_words: Sequence[str], language: str
+) -> bool:
+    """Return whether some of the words, in sequence, are a PIE with different word boundaries."""
+    light_words = get_language(language).light_words
+    heavy_words = remove_words(light_words, words)
+    heavy_pie_words = remove_words(light_words, pie_words)
+    # With as many words as the PIE, the boundaries would be the same.
+    sizes = [size for size in range(1, len(heavy_words) + 1) if size != len(heavy_pie_words)]
+    joined_pie = "".join(heavy_pie_words)
+    return any("".join(window) == joined_pie for window in _windows(heavy_words, sizes))
 
 
 def _has_most(words: Sequence[str], pie_words: Sequence[str], language: str) -> bool:
@@ -81,34 +98,42 @@ def _has_most(words: Sequence[str], pie_words: Sequence[str], language: str) -> 
         return False
     distinctive = content if len(content) > 1 else kernel
     shared = count_shared(distinctive, words, language)
-    return shared > 1 and 2 * shared > len(distinctive)
+    return shared >= 2 and 2 * shared > len(distinctive)
 
 
 def _sounds_like(words: Sequence[str], pie_words: Sequence[str]) -> bool:
     """Return whether some of the words, in sequence, are spelled almost like a PIE."""
-    return any(
-        _likeness(part, pie_words) >= _ALIKE
-        and _likeness(remove_words(pie_words, part), remove_words(part, pie_words)) >= _ALIKE / 2
-        for part in _stretches(words, range(max(1, len(pie_words) - 1), len(pie_words) + 2))
-    )
+    fewest_words, most_words = max(1, len(pie_words) - 1), len(pie_words) + 1
+    for window in _windows(words, range(fewest_words, most_words + 1)):
+        words_only_in_window = remove_words(pie_words, window)
+        words_only_in_pie = remove_words(window, pie_words)
+        if (
+            _similarity(window, pie_words) >= _ALIKE
+            and _similarity(words_only_in_window, words_only_in_pie) >= _ALIKE / 2
+        ):
+            return True
+    return False
 
 
-def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
+def _similarity(words: Sequence[str], others: Sequence[str]) -> float:
+    """Return the similarity of two phrases by characters, from 0 to 1."""
     return SequenceMatcher(None, " ".join(words), " ".join(others), autojunk=False).ratio()
 
 
-def _stretches(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
-    """Return an iterator over all windows of the given sizes."""
-    return (words[start : start + size] for size in sizes for start in range(len(words) - size + 1))
+def _windows(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
+    """Yield all sequences of consecutive words that have one of the sizes."""
+    for size in sizes:
+        for start in range(len(words) - size + 1):
+            yield words[start : start + size]
 
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
     """Return the words without light words, light verbs and supporting words.
 
-    If fewer than two words would be left, removes only the light words.
+    If fewer than two words would be left, only the light words are removed.
     """
     lang = get_language(language)
-    heavy = remove_words(lang.light_words, words)
-    supporting = lang.light_verbs | lang.supporting
-    kernel = [word for word in heavy if supporting.isdisjoint(base_forms(word, language))]
-    return kernel if len(kernel) > 1 else heavy
+    heavy_words = remove_words(lang.light_words, words)
+    ignored = lang.light_verbs | lang.supporting
+    kernel = [word for word in heavy_words if ignored.isdisjoint(base_forms(word, language))]
+    return kernel if len(kernel) >= 2 else heavy_words

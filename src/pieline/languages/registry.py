@@ -39,9 +39,9 @@ def language_codes() -> list[str]:
 
 
 def facts_of_language(language: str) -> dict[str, str | list[str]]:
-    """Return a language's code and label, and all codes, for checks of its sentences."""
-    own = get_language(language)
-    return {"code": own.code, "label": own.label, "codes": language_codes()}
+    """Return the arguments of `check_language` for texts in a language."""
+    lang = get_language(language)
+    return {"code": lang.code, "label": lang.label, "codes": language_codes()}
 
 
 @cache
@@ -61,6 +61,7 @@ def _languages() -> dict[str, Language]:
 
 
 def _modules() -> list[ModuleType]:
+    """Import and return the modules of this package."""
     return [
         import_module(f"{languages.__name__}.{module.name}")
         for module in pkgutil.iter_modules(languages.__path__)

@@ -1,4 +1,7 @@
-"""Type of language settings, in a separate module so that matching need not import pydantic."""
+"""Type of settings for a language.
+
+This type is in a module of its own, so that modules for matching do not import pydantic.
+"""
 
 from typing import Annotated
 
@@ -9,6 +12,7 @@ from pieline.languages.registry import get_language
 
 
 def _validate_language(name: str) -> str:
+    """Return the name of a language; raise a `ValueError` if the language is not supported."""
     try:
         return get_language(name).name
     except UserError as error:

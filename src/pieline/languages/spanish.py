@@ -21,6 +21,7 @@ _LIGHT = words(
     querer quiero quieres quiere queremos quieren quería querría quiso quiera
     """
 )
+_PRONOUNS = "(?:me|te|se|nos|os)?(?:me|te|se|nos|os|l[oae]s?)"
 LANGUAGE = Language(
     name="spanish",
     label="Spanish",
@@ -71,13 +72,12 @@ LANGUAGE = Language(
         (r"ad[oa]s?", "ar"),
         (r"id[oa]s?", "er"),
         (r"id[oa]s?", "ir"),
-        *(
-            (rf"{verb}(?:me|te|se|nos|os)?(?:me|te|se|nos|os|l[oae]s?)", ending)
-            for verb, ending in (
-                *(("[aá]r", "ar"), ("[eé]r", "er"), ("[ií]r", "ir")),
-                *(("ándo", "ar"), ("iéndo", "er"), ("iéndo", "ir")),
-            )
-        ),
+        (rf"[aá]r{_PRONOUNS}", "ar"),
+        (rf"[eé]r{_PRONOUNS}", "er"),
+        (rf"[ií]r{_PRONOUNS}", "ir"),
+        (rf"ándo{_PRONOUNS}", "ar"),
+        (rf"iéndo{_PRONOUNS}", "er"),
+        (rf"iéndo{_PRONOUNS}", "ir"),
         (r"an?", "ar"),
     ),
 )

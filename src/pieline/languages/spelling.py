@@ -1,4 +1,4 @@
-"""Normalize spelling in any language, without dependence on word lists."""
+"""Normalize the spelling of texts in any language, without word lists."""
 
 import re
 import unicodedata
@@ -13,11 +13,11 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 def normalize(text: str) -> str:
     """Return the casefolded words of a text without punctuation, separated by single spaces.
 
-    Idempotent. Normalizes Unicode (NFKC) and case (ß becomes ss), replaces punctuation with spaces,
-    and removes apostrophes ("it's" becomes "its"), including those that a tokenizer split off
-    ("it 's", "do n't", "achilles ' heel").
+    The function normalizes Unicode (NFKC) and case (ß becomes ss), replaces punctuation by spaces,
+    and removes apostrophes ("it's" becomes "its"), even after a space that a tokenizer has inserted
+    ("it 's", "do n't", "achilles ' heel"). Normalizing the result again does not change it.
     """
-    # NFKC turns some apostrophes into a space and an accent.
+    # Replace apostrophes first, because NFKC turns some of them into a space and an accent.
     text = _INVISIBLE.sub("", text).translate(_APOSTROPHES)
     text = unicodedata.normalize("NFKC", text).casefold()
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
