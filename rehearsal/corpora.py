@@ -9,7 +9,7 @@ from pieline.core.files import read_json, write_text
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.jam.bio import OUTSIDE, TAG_IDS
 from pieline.studies.jam.originals import apply_decisions, load_decisions
-from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
+from pieline.studies.jam.raw.id10m import TaggedSentence, format_id10m, read_id10m
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def _write_jam(sample: Path, folder: Path, language: str, copies: int) -> None:
     for split in ("train", "dev", "test"):
         name = f"{split}_{language}.tsv"
         sentences = _repeated(read_id10m(sample / name, split=split), copies)
-        text = write_id10m([_marked(item, mark) for item, _, mark in sentences])
+        text = format_id10m([_marked(item, mark) for item, _, mark in sentences])
         write_text(folder / "id10m" / name, text)
     where = sample / f"decisions/{language}.tsv"
     originals = apply_decisions(

@@ -8,7 +8,7 @@ from pieline.core.jobs import job
 from pieline.core.records import load_record
 from pieline.studies.jam.datasets import JamManifest
 from pieline.studies.jam.metrics.scores import jam_metrics
-from pieline.studies.jam.predictions.records import predict
+from pieline.studies.jam.predictions.records import predict_by_baseline
 from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
@@ -18,7 +18,7 @@ with job(snakemake) as j:
         baseline, setting = Path(output).parts[-3:-1]
         metrics = jam_metrics(
             sentences,
-            predict(baseline, sentences),
+            predict_by_baseline(baseline, sentences),
             RunIdentity(model=baseline, setting=setting, seed=0),
             j.evidence(
                 snakemake.input.sentences,

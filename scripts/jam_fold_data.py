@@ -3,7 +3,7 @@
 from pieline.beyond.jam.folds import assign_folds, texts_outside_fold
 from pieline.core.files import write_json, write_text
 from pieline.core.jobs import job
-from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
+from pieline.studies.jam.raw.id10m import format_id10m, read_id10m
 from pieline.studies.jam.records import load_sentences
 
 with job(snakemake):
@@ -13,5 +13,5 @@ with job(snakemake):
     folds = assign_folds(sentences, len(snakemake.output.train))
     for fold, path in enumerate(snakemake.output.train):
         added = texts_outside_fold(sentences, folds, fold, originals_only=originals_only)
-        write_text(path, write_id10m([*train, *added]))
+        write_text(path, format_id10m([*train, *added]))
     write_json(snakemake.output.folds, folds)

@@ -5,10 +5,10 @@ from pieline.core.jobs import job, optional
 from pieline.studies.jam.raw.checks import check_sentences
 from pieline.studies.jam.raw.id10m import (
     cut_at_sentence_ends,
+    format_id10m,
     hold_out,
     read_id10m,
     thin_out,
-    write_id10m,
 )
 
 SEED = 0
@@ -26,4 +26,4 @@ with job(snakemake):
     if snakemake.params.cuts_sentences:
         train = cut_at_sentence_ends(train)
     for path, sentences in ((snakemake.output.train, train), (snakemake.output.dev, dev)):
-        write_text(path, write_id10m(sentences))
+        write_text(path, format_id10m(sentences))

@@ -7,7 +7,7 @@ from jam_cases import SAMPLE, write
 from support import MIRROR, needs_mirror
 
 from pieline.core.errors import UserError
-from pieline.studies.jam.raw.id10m import read_id10m, write_id10m
+from pieline.studies.jam.raw.id10m import format_id10m, read_id10m
 
 GOOD = "He \tO\nkept \tB-IDIOM\nmum\tI-IDIOM\n.\tO\n\nYes\tO\n!\tO\n"
 
@@ -160,7 +160,7 @@ def test_released_files_round_trip(name, sentences, with_idiom):
         sentences,
         with_idiom,
     )
-    assert write_id10m(sentences_read) == path.read_text(encoding="utf-8")
+    assert format_id10m(sentences_read) == path.read_text(encoding="utf-8")
 
 
 @needs_mirror
@@ -171,6 +171,6 @@ def test_a_released_file_with_a_double_blank_line_is_read(capsys):
     note = f"{path}: skipped 1 surplus blank line, the first is line 151413\n"
     assert capsys.readouterr().err == note
     # Verify that nothing else was skipped.
-    assert write_id10m(sentences_read) == path.read_text(encoding="utf-8").replace(
+    assert format_id10m(sentences_read) == path.read_text(encoding="utf-8").replace(
         "\n" * 3, "\n" * 2
     )

@@ -36,8 +36,8 @@ from pieline.studies.jam import tasks as jam_tasks
 from pieline.studies.jam.metrics.drift import compare_shares
 from pieline.studies.jam.metrics.scores import jam_metrics, judge
 from pieline.studies.jam.predictions.prompt_settings import Arranged, ZeroShot
-from pieline.studies.jam.predictions.prompting import Identification, arranged_texts
-from pieline.studies.jam.predictions.records import IdiomPrediction, predict
+from pieline.studies.jam.predictions.prompting import Identification, arrange_texts
+from pieline.studies.jam.predictions.records import IdiomPrediction, predict_by_baseline
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
@@ -124,7 +124,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> DisplayInputs:
             "careful": [predictions_by_rule(SENTENCES, misled(0.1, seed)) for seed in (7, 8)],
             "blind": [predictions_by_rule(SENTENCES, misled(0.0, 5))],
             "yes": [predictions_by_rule(SENTENCES, lambda item: True)],
-            "baseline": [predict("always-none", SENTENCES)],
+            "baseline": [predict_by_baseline("always-none", SENTENCES)],
         },
         against="zero_shot",
     )
@@ -187,7 +187,7 @@ def test_encoders_are_compared_with_the_usual_training(tmp_path: Path) -> None:
     runs = {
         "fine_tuned": [predictions_by_rule(SENTENCES, misled(0.3, seed)) for seed in (1, 2)],
         "fine_tuned_hard": [predictions_by_rule(SENTENCES, misled(0.1, seed)) for seed in (7, 8)],
-        "baseline": [predict("always-none", SENTENCES)],
+        "baseline": [predict_by_baseline("always-none", SENTENCES)],
     }
     inputs = display_inputs(tmp_path, runs, against="zero_shot", added=True)
     table = rows_of(inputs, tmp_path)
@@ -276,7 +276,7 @@ def test_context_positions() -> None:
         *sentences_of(second, "Nobody had spoken yet."),
     ]
     texts = {
-        way: arranged_texts(sentences, way)["a-v1"] for way in ("first", "last", "none", "other")
+        way: arrange_texts(sentences, way)["a-v1"] for way in ("first", "last", "none", "other")
     }
     assert texts == {
         "first": "It was a cold, dark day. Ann broke the ice.",
@@ -284,9 +284,9 @@ def test_context_positions() -> None:
         "none": "Ann broke the ice.",
         "other": "Nobody had spoken yet. Ann broke the ice.",
     }
-    assert arranged_texts(sentences, "other")["a"] == "Ann broke the ice."
+    assert arrange_texts(sentences, "other")["a"] == "Ann broke the ice."
     # Neutral variants may occur without their originals.
-    assert arranged_texts(sentences[1::2], "none")["a-v1"] == texts["first"]
+    assert arrange_texts(sentences[1::2], "none")["a-v1"] == texts["first"]
 
 
 RUN = Project(registry=load_registry(ROOT / "models.yaml"), llm=LLMSettings(), root=ROOT)

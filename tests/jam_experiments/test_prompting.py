@@ -26,7 +26,7 @@ from pieline.studies.jam.predictions.prompting import (
     questions_about,
 )
 from pieline.studies.jam.predictions.records import IdiomPrediction, IdiomSample
-from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
+from pieline.studies.jam.raw.id10m import TaggedSentence, format_id10m, read_id10m
 from pieline.studies.jam.records import JamSentence
 
 PROMPTS = ROOT / "prompts" / "jam"
@@ -175,7 +175,7 @@ def drawn(train: Sequence[TaggedSentence], seed: int) -> list[str]:
 
 def test_examples_are_drawn_as_in_the_released_code(tmp_path: Path) -> None:
     path = tmp_path / "train.tsv"
-    path.write_text(write_id10m(TRAIN))
+    path.write_text(format_id10m(TRAIN))
     for seed in (42, 43, 44, 1773):
         assert drawn(read_id10m(path, split="train"), seed) == replicated(path, seed)
 
@@ -343,7 +343,7 @@ def test_a_run_asks_every_question_once_and_keeps_the_order(tmp_path: Path) -> N
     other = {"sentence": "We asked to go dutch.", "tokens": ("We ", *first.tokens[1:])}
     second = first.model_copy(update={"id": "test-0002", **other})
     asked = with_files(task("few_shot_sc_cotbest"), tmp_path, first, second)
-    Path(asked.inputs["train"]).write_text(write_id10m(TRAIN))
+    Path(asked.inputs["train"]).write_text(format_id10m(TRAIN))
     asked.run(model(), ask)
     predictions = load_jsonl(asked.outputs["predictions"], IdiomPrediction)
     assert [item.id for item in predictions] == ["test-0001", "test-0002"]
@@ -359,7 +359,7 @@ def test_a_changed_train_split_gives_other_examples(tmp_path: Path) -> None:
     train = Path(asked.inputs["train"])
     shown = []
     for seed in (1, 2):
-        train.write_text(write_id10m(sentences(60, seed=seed)))
+        train.write_text(format_id10m(sentences(60, seed=seed)))
         os.utime(train, ns=(seed, seed))
         shown.append([question.messages for question in asked.questions(model())])
         assert shown[-1] == [question.messages for question in asked.questions(model())]

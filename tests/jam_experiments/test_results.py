@@ -38,7 +38,7 @@ from pieline.studies.jam.metrics.drift import (
 )
 from pieline.studies.jam.metrics.scores import JamMetrics, jam_metrics
 from pieline.studies.jam.metrics.tokens import TaggingScores
-from pieline.studies.jam.predictions.records import predict
+from pieline.studies.jam.predictions.records import predict_by_baseline
 from pieline.studies.jam.settings import JamSettings
 from pieline.studies.jam.study import JamStudy
 from pieline.studies.jam.tables.common import count_confused_runs, prompted_runs
@@ -526,7 +526,7 @@ def test_baselines_are_scored_by_the_same_code(
     for scoring in ("paper", "released"):
         record = jam_metrics(
             sentences,
-            predict(baseline, sentences),
+            predict_by_baseline(baseline, sentences),
             RunIdentity(model=baseline, setting="baseline", seed=0),
             Evidence(is_released=False, computed_from={}),
             scoring=scoring,

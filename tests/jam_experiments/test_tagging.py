@@ -19,8 +19,8 @@ from pieline.studies.jam.predictions.tagging import predict
 from pieline.studies.jam.raw.id10m import (
     TaggedSentence,
     cut_at_sentence_ends,
+    format_id10m,
     read_id10m,
-    write_id10m,
 )
 from pieline.studies.jam.records import JamSentence
 from pieline.studies.jam.training.settings import Batching, TaggerTraining
@@ -263,7 +263,7 @@ def test_a_checkpoint_of_another_training_is_not_used(
 @pytest.mark.full
 def test_killed_process_ends_with_the_same_files(entry: EncoderEntry, tmp_path: Path) -> None:
     for name, split in (("train", TRAIN), ("dev", DEV)):
-        (tmp_path / f"{name}.tsv").write_text(write_id10m(split))
+        (tmp_path / f"{name}.tsv").write_text(format_id10m(split))
 
     def run(folder: Path, before: str = "") -> int:
         return start_script(

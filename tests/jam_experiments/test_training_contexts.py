@@ -19,7 +19,7 @@ from pieline.project import Project
 from pieline.studies.jam import runs as jam_runs
 from pieline.studies.jam.bio import Tag
 from pieline.studies.jam.predictions.records import IdiomPrediction
-from pieline.studies.jam.raw.id10m import TaggedSentence, read_id10m, write_id10m
+from pieline.studies.jam.raw.id10m import TaggedSentence, format_id10m, read_id10m
 from pieline.studies.jam.records import JamSentence, as_sentence
 from pieline.studies.jam.settings import JamSettings
 
@@ -56,7 +56,7 @@ def write_fold_data(
 ) -> tuple[list[Path], dict[str, int]]:
     """Run the script of the rule on `dataset`, and return the training files and folds."""
     usual = next(item for item in read_id10m(SAMPLE, split="train") if item.spans)
-    write_text(folder / "train.tsv", write_id10m([usual]))
+    write_text(folder / "train.tsv", format_id10m([usual]))
     save_jsonl(folder / "dataset.jsonl", dataset())
     trains = [folder / f"fold-{fold}.tsv" for fold in range(FOLDS)]
     run_script(

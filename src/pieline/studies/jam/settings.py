@@ -1,4 +1,4 @@
-"""Settings of ID10M-JAM: the section `jam` of config.yaml."""
+"""Define the settings of ID10M-JAM, which are the section `jam` of config.yaml."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
@@ -18,7 +18,7 @@ from pieline.studies.jam.predictions.prompt_settings import (
 from pieline.studies.jam.training.settings import TaggingSettings
 
 NO_VARIANTS = "this configuration uses no hard variants (jam.variants.source: none)"
-"""Reason for missing numbers on variants."""
+"""Reason why a configuration without hard variants has no numbers on variants."""
 
 
 class JamVariants(Settings):
@@ -65,14 +65,14 @@ class JamVariants(Settings):
     )
 
     @model_validator(mode="after")
-    def _is_possible(self) -> Self:
+    def _has_required_model(self) -> Self:
         if self.source == "generated" and self.model is None:
             raise ValueError("source 'generated' needs a model")
         return self
 
 
 class JamFineTuning(TaggingSettings):
-    """Settings for fine-tuning encoders (ID10M-JAM, appendix D), with Table 4's hyperparameters."""
+    """Settings for fine-tuning encoders (ID10M-JAM, appendix D and Table 4)."""
 
     seeds: list[Seed] = Field(
         default=[5, 7, 42, 123, 1773],
@@ -93,17 +93,17 @@ FINE_TUNED = "fine_tuned"
 """Setting of encoders without added training texts."""
 AddedTexts = Literal["originals", "neutral", "hard"]
 ADDED: Mapping[str, str] = {f"{FINE_TUNED}_{name}": name for name in get_args(AddedTexts)}
-"""Texts added to the training data, by encoder setting (docs/beyond.md)."""
+"""Kind of texts added to the training data, by encoder setting (docs/beyond.md)."""
 BASELINE = "baseline"
-"""Setting of baselines that need no model."""
+"""Setting of baselines, which use no model."""
 NEUTRAL = "neutral"
-"""Experiment of the run on neutral contexts (appendix G)."""
+"""Name of the neutral-context ablation as a side experiment (appendix G)."""
 ANALYZED = "english"
-"""Language of the neutral contexts and of the attention analysis (appendices G and H)."""
+"""Language of the neutral-context ablation and of the attention analysis (appendices G and H)."""
 
 
 class FewShotSettings(Settings):
-    """Sizes of the setting `few_shot_sc_cotbest`, which the sample reduces."""
+    """Numbers of examples and answers in the setting `few_shot_sc_cotbest`."""
 
     examples: PositiveInt = Field(
         default=FewShot().examples,
@@ -228,22 +228,29 @@ class JamSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in_form(cls, fields: Any) -> Any:
+    def _scoring_follows_form(cls, fields: Any) -> Any:
+        """Return the fields with the default of `scoring` for the form `released`."""
         if isinstance(fields, Mapping) and fields.get("form") == "released":
             return {"scoring": "released", **fields}
         return fields
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        named = list(self.settings)
-        limited: list[str] = []
-        for own in self.by_model.values():
-            named += own.settings or []
-            limited += own.max_tokens
-        reserved = [FINE_TUNED, *ADDED, BASELINE]
-        if misused := set(reserved).intersection(named):
-            raise ValueError(f"{min(misused)!r} is not a setting of language models")
-        check_settings(named + limited, self.prompts, [*get_args(PromptSetting), *reserved])
+        """Raise a `ValueError` for names that are no prompt settings."""
+        requested_settings = list(self.settings)
+        settings_with_limit: list[str] = []
+        for model_settings in self.by_model.values():
+            requested_settings += model_settings.settings or []
+            settings_with_limit += model_settings.max_tokens
+        settings_without_prompt = [FINE_TUNED, *ADDED, BASELINE]
+        misused = sorted(set(settings_without_prompt).intersection(requested_settings))
+        if misused:
+            raise ValueError(f"{misused[0]!r} is not a setting of language models")
+        check_settings(
+            requested_settings + settings_with_limit,
+            self.prompts,
+            [*get_args(PromptSetting), *settings_without_prompt],
+        )
         return self
 
     def settings_of(self, model: str) -> list[str]:

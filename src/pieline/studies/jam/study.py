@@ -1,4 +1,4 @@
-"""The ID10M-JAM study, and the validation of its settings and data."""
+"""Declare the ID10M-JAM study, and validate its settings and data."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,28 +23,14 @@ from pieline.studies.jam.tables import appendix, described, results, text
 from pieline.studies.jam.tables import pairs as run_tables
 from pieline.study import NOT_CONFIGURED, Items, Study
 
-_MOST_COMMON = 0.05
+_MAX_OVERLAP = 0.05
 """Maximum share of test sentences that another split of the user's data may contain."""
 
 
-def _sentence_keys(path: str) -> set[str]:
-    """Return the keys (see `text_key`) of the sentences in an ID10M file.
-
-    The lines are not validated, because this function is called at each start of the program.
-    """
-    keys = set()
-    for block in read_text(path).replace("\r\n", "\n").split("\n\n"):
-        tokens = [line.partition("\t")[0] for line in block.split("\n")]
-        if text := "".join(tokens):
-            keys.add(text_key(text))
-    return keys
-
-
 def validate(study: Jam, where: str) -> None:
-    """Validate the prompts, decision files, models and source of variants.
+    """Raise a `UserError` if a setting is invalid, or a prompt or decision file is unusable.
 
-    Raises:
-        UserError: A setting is invalid.
+    `where` names the study's section of config.yaml in error messages.
     """
     settings = study.settings
     _check_prompts(study)
@@ -58,7 +44,7 @@ def validate(study: Jam, where: str) -> None:
 
 
 def _check_decisions(study: Jam, folder: str, where: str) -> None:
-    """Raise a `UserError` if a folder has no usable decision file, or one with a wrong name."""
+    """Raise a `UserError` if the folder lacks decision files, or has one with a wrong name."""
     languages = study.settings.languages
     if not any(files.own_decisions(study, language) for language in languages):
         raise UserError(
@@ -68,24 +54,24 @@ def _check_decisions(study: Jam, folder: str, where: str) -> None:
         )
     for path in sorted(Path(folder).iterdir()):
         language = path.stem.lower()
-        is_language = language in language_names()
-        if is_language and path.name == f"{language}.tsv":
-            continue
-        if is_language or path.suffix == ".tsv":
+        names_language = language in language_names()
+        is_decision_file = names_language and path.name == f"{language}.tsv"
+        looks_like_decision_file = names_language or path.suffix == ".tsv"
+        if looks_like_decision_file and not is_decision_file:
             raise UserError(
                 "the file name is not that of a language",
                 where=path,
-                hint=f"rename it to {language if is_language else 'LANGUAGE'}.tsv",
+                hint=f"rename it to {language if names_language else 'LANGUAGE'}.tsv",
             )
 
 
 def _check_models(study: Jam, where: str) -> None:
     """Raise a `UserError` if predictions have no language, or `neutral` is not one of `models`."""
     settings = study.settings
-    for name in settings.models:
-        if any(one.language is None for one in study.prediction_files(name)):
+    for model in settings.models:
+        if any(file.language is None for file in study.prediction_files(model)):
             raise UserError(
-                f"a jam file of {name!r} has no language",
+                f"a jam file of {model!r} has no language",
                 where=f"{where}.models",
                 hint="add `language` to its entry",
             )
@@ -100,27 +86,32 @@ def _check_models(study: Jam, where: str) -> None:
 def _check_variants(study: Jam, where: str) -> None:
     """Raise a `UserError` if variants do not fit the originals, or no model can write them."""
     variants, project = study.settings.variants, study.project
-    usable, other = ("sample", "released") if project.is_sample else ("released", "sample")
-    if variants.source == other:
+    usable_source, wrong_source = "released", "sample"
+    if project.is_sample:
+        usable_source, wrong_source = "sample", "released"
+    if variants.source == wrong_source:
         raise UserError(
-            f"{other} variants do not fit the {project.data} originals",
+            f"{wrong_source} variants do not fit the {project.data} originals",
             where=f"{where}.source",
-            hint=f"choose {usable!r}, 'generated' or 'none'",
+            hint=f"choose {usable_source!r}, 'generated' or 'none'",
         )
-    written = files.written_languages(study)
-    if written and not variants.model:
-        if project.own_data:
-            problem = f"no {paths.VALIDATED.format(language=written[0])} in {project.own_data}"
-        else:
-            problem = f"there are no public variants in {get_language(written[0]).label}"
-        raise UserError(
-            problem,
-            where=f"{where}.model",
-            hint="name a model to write them, or set the source to 'none'",
-        )
+    languages_to_write = files.written_languages(study)
+    if not languages_to_write or variants.model:
+        return
+    language = languages_to_write[0]
+    if project.own_data:
+        problem = f"no {paths.VALIDATED.format(language=language)} in {project.own_data}"
+    else:
+        problem = f"there are no public variants in {get_language(language).label}"
+    raise UserError(
+        problem,
+        where=f"{where}.model",
+        hint="name a model to write them, or set the source to 'none'",
+    )
 
 
 def _check_attention(study: Jam, model: str, where: str) -> None:
+    """Raise a `UserError` if the model of the attention analysis has an adapter."""
     if getattr(study.project.entry(model), "adapter", None):
         raise UserError(
             f"{model!r} has an adapter, which is used only for embedding",
@@ -130,14 +121,17 @@ def _check_attention(study: Jam, model: str, where: str) -> None:
 
 
 def _check_prompts(study: Jam) -> None:
-    """Raise a `UserError` if a prompt lacks the sentence, or a released one its answer format."""
-    released_settings: list[str] = []
+    """Raise a `UserError` if a prompt does not show the sentence or lacks its answer format.
+
+    Only the prompts of the authors' code (form: released) require an answer format.
+    """
+    settings_with_format: list[str] = []
     if study.settings.form == "released":
-        released_settings += get_args(PromptSetting)
-    for setting in (*study.settings.prompts, *released_settings):
+        settings_with_format += get_args(PromptSetting)
+    for setting in (*study.settings.prompts, *settings_with_format):
         prompt = load_prompt(paths.prompt_files(study, setting)["prompt"])
         prompt.check_shows("sentence", language="")
-        if setting in released_settings and not prompt.response_format:
+        if setting in settings_with_format and not prompt.response_format:
             raise UserError(
                 "the front matter lacks `answer`, which the released form enforces",
                 where=prompt.path,
@@ -146,49 +140,65 @@ def _check_prompts(study: Jam) -> None:
 
 
 def _check_settings_by_model(study: Jam, where: str) -> None:
-    """Raise a `UserError` if a model has a setting that it does not support."""
-    for name, own in study.settings.by_model.items():
-        entry = study.project.language_model(name)
-        if not all(is_asked(entry, setting) for setting in own.settings or ()):
+    """Raise a `UserError` if `by_model` gives a model a setting that the model does not support."""
+    for model, model_settings in study.settings.by_model.items():
+        entry = study.project.language_model(model)
+        if not all(is_asked(entry, setting) for setting in model_settings.settings or ()):
             raise UserError(
-                f"{name!r} is a reasoning model, which supports only zero-shot (section 4.3)",
-                where=f"{where}.by_model.{name}",
+                f"{model!r} is a reasoning model, which supports only zero-shot (section 4.3)",
+                where=f"{where}.by_model.{model}",
                 hint="use zero_shot or zero_shot_schema",
             )
 
 
 def validate_own_data(study: Jam) -> None:
-    """Raise a `UserError` if user data is missing, or if another split overlaps with test."""
+    """Raise a `UserError` if the user's data is incomplete, or train or dev overlaps with test."""
     Study.check_own_data(study)
-    if not (folder := study.project.own_data):
+    folder = study.project.own_data
+    if not folder:
         return
     for language in study.settings.languages:
-        test = str(Path(folder, raw_name(paths.TEST_SPLIT.format(language=language))))
-        test_keys = _sentence_keys(test)
+        test_path = str(Path(folder, raw_name(paths.TEST_SPLIT.format(language=language))))
+        test_keys = _sentence_keys(test_path)
         for split in ("train", "dev"):
             name = raw_name(paths.SPLIT.format(split=split, language=language))
             if not study.project.is_available(name):
                 continue
             path = str(Path(folder, name))
-            common = len(test_keys & _sentence_keys(path))
-            if common > _MOST_COMMON * len(test_keys):
+            overlap = len(test_keys & _sentence_keys(path))
+            if overlap > _MAX_OVERLAP * len(test_keys):
                 raise UserError(
-                    f"the file contains {common} of the {len(test_keys)} sentences of {test}",
+                    f"the file contains {overlap} of the {len(test_keys)} sentences of {test_path}",
                     where=path,
                     hint="remove the overlap between the splits",
                 )
 
 
-_NOT_OF_PAPER = {
+def _sentence_keys(path: str) -> set[str]:
+    """Return the keys (see `text_key`) of the sentences in an ID10M file.
+
+    The lines are not validated, because this function is called at each start of the program.
+    """
+    keys = set()
+    for block in read_text(path).replace("\r\n", "\n").split("\n\n"):
+        tokens = [line.partition("\t")[0] for line in block.split("\n")]
+        sentence = "".join(tokens)
+        if sentence:
+            keys.add(text_key(sentence))
+    return keys
+
+
+_NOTES_ON_ORIGINALS = {
     "file": "{}: originals by custom decisions.",
     "tags": "{}: originals by ID10M's tags alone, without filtering.",
 }
-"""Notes on languages whose originals are not the released ones, by source of the decisions."""
-_WRITTEN = "Hard variants by {} ({})."
+"""Notes on languages without the public originals, by source of the decisions."""
+_NOTE_ON_VARIANTS = "Hard variants by {} ({})."
+"""Note on languages whose variants a model writes."""
 
 
 class JamStudy(Jam):
-    """The ID10M-JAM study."""
+    """Declaration of the ID10M-JAM study."""
 
     name = "jam"
     paper = "ID10M-JAM"
@@ -233,35 +243,41 @@ class JamStudy(Jam):
     other_targets = files.other_targets
 
     def why_no_table(self, name: str) -> str:
-        """Return why this configuration does not include a table."""
+        """Return the reason why this configuration does not include a table of the paper."""
         if not files.has_variants(self):
             return NO_VARIANTS
-        return NOT_CONFIGURED if self.settings.models else "jam.models names no model"
+        if not self.settings.models:
+            return "jam.models names no model"
+        return NOT_CONFIGURED
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes on data that differs from the paper's."""
+        """Return notes on the differences of the data from the paper's data."""
         if self.project.is_sample:
             return (SAMPLE_NOTE,)
         notes = []
-        for source, note in _NOT_OF_PAPER.items():
+        for source, note in _NOTES_ON_ORIGINALS.items():
             languages = [
-                name for name in self.settings.languages if files.decided_by(self, name) == source
+                language
+                for language in self.settings.languages
+                if files.decided_by(self, language) == source
             ]
             if languages:
-                notes.append(note.format(_labels(languages)))
-        # An inactive study may lack its writer model.
-        written = files.written_languages(self)
-        if written and (model := self.settings.variants.model):
-            writer = self.project.entry(model).label
-            notes.append(_WRITTEN.format(writer, _labels(written)))
+                notes.append(note.format(_join_labels(languages)))
+        written_languages = files.written_languages(self)
+        # A study that the configuration does not name may lack its writer.
+        writer = self.settings.variants.model
+        if written_languages and writer:
+            label = self.project.entry(writer).label
+            notes.append(_NOTE_ON_VARIANTS.format(label, _join_labels(written_languages)))
         return tuple(notes)
 
     def items(self) -> Items:
-        """Return the specification of the items, one per sentence and run."""
-        made = self.plan.made(experiment="")
-        behind = (path for run in made for path in run.behind)
-        return self.items_of(made, self.settings.models, behind)
+        """Return the specification of the items: one item per run and sentence."""
+        runs_on_dataset = self.plan.made(experiment="")
+        files_behind = [path for run in runs_on_dataset for path in run.behind]
+        return self.items_of(runs_on_dataset, self.settings.models, files_behind)
 
 
-def _labels(languages: Iterable[str]) -> str:
-    return ", ".join(get_language(name).label for name in languages)
+def _join_labels(languages: Iterable[str]) -> str:
+    """Return the display names of languages, separated by commas."""
+    return ", ".join(get_language(language).label for language in languages)

@@ -1,4 +1,4 @@
-"""Tasks for language models in the ID10M-JAM study: what each asks, and its runs."""
+"""Specify the tasks for language models in the ID10M-JAM study, and the runs of each task."""
 
 from functools import partial
 
@@ -31,72 +31,83 @@ from pieline.study import LLMTaskSpec
 
 
 def with_report(variants: str) -> dict[str, str]:
-    """Return the output paths of a task that writes variants and a report."""
+    """Return the output paths of a task that writes variants and a report, by output name."""
     return {"variants": variants, "report": variants.replace(".jsonl", ".report.json")}
 
 
 def tagging_settings(study: Jam) -> str:
-    """Return `jam.form` and the encoders' hyperparameters as canonical JSON."""
-    tuning = study.settings.fine_tuning.model_dump(include={*TaggingSettings.model_fields})
-    return canonical_json({"form": study.settings.form, **tuning})
+    """Return `jam.form` and the fine-tuning hyperparameters of encoders as canonical JSON."""
+    hyperparameters = study.settings.fine_tuning.model_dump(include={*TaggingSettings.model_fields})
+    return canonical_json({"form": study.settings.form, **hyperparameters})
 
 
 def parameters(study: Jam, model: str, setting: str) -> Arranged | FewShot | ZeroShot:
-    """Return the request parameters of a model in a setting."""
+    """Return the request parameters for a model in a setting."""
     settings = study.settings
-    request: Arranged | FewShot | ZeroShot = ZeroShot()
-    if own := settings.prompts.get(setting):
-        request = Arranged(**own.model_dump(exclude={"file"}))
+    custom_prompt = settings.prompts.get(setting)
+    request: Arranged | FewShot | ZeroShot
+    if custom_prompt:
+        request = Arranged(**custom_prompt.model_dump(exclude={"file"}))
     elif setting == FEW_SHOT:
         votes: Votes = "first" if settings.form == "released" else "majority"
         request = FewShot(**settings.few_shot.model_dump(), votes=votes)
-    if limit := settings.by_model.get(model, OfModel()).max_tokens.get(setting):
-        request = request.model_copy(update={"max_tokens": limit})
+    else:
+        request = ZeroShot()
+    model_settings = settings.by_model.get(model, OfModel())
+    max_tokens = model_settings.max_tokens.get(setting)
+    if max_tokens:
+        request = request.model_copy(update={"max_tokens": max_tokens})
     return request
 
 
-def identification(study: Jam, **run: str) -> Identification:
-    """Return the task of one run, which identifies idioms in the input sentences."""
-    language = run["language"]
-    task = _identification(study, "jam", files.sentences(study, language), paths.PREDICTIONS, run)
-    if not files.uses_neutral_contexts(study, run["setting"]):
-        return task
-    neutral = paths.NEUTRAL_CONTEXTS.format(language=language)
-    return task.model_copy(update={"inputs": {**task.inputs, "neutral": neutral}})
+def identification(study: Jam, **wildcards: str) -> Identification:
+    """Return the task of identifying the idioms in the sentences of a run's language."""
+    language, setting = wildcards["language"], wildcards["setting"]
+    inputs = {"sentences": files.sentences(study, language)}
+    if files.uses_neutral_contexts(study, setting):
+        inputs["neutral"] = paths.NEUTRAL_CONTEXTS.format(language=language)
+    return _make_identification(study, wildcards, inputs, paths.PREDICTIONS, "jam")
 
 
-def neutral_identification(study: Jam, **run: str) -> Identification:
-    """Return the task of the ablation's run, which identifies idioms in neutral variants."""
-    sentences = paths.NEUTRAL_VARIANTS.format(**run)
-    return _identification(study, "jam_neutral", sentences, paths.NEUTRAL_PREDICTIONS, run)
+def neutral_identification(study: Jam, **wildcards: str) -> Identification:
+    """Return the task of identifying the idioms in neutral variants (appendix G)."""
+    inputs = {"sentences": paths.NEUTRAL_VARIANTS.format(**wildcards)}
+    return _make_identification(study, wildcards, inputs, paths.NEUTRAL_PREDICTIONS, "jam_neutral")
 
 
-def _identification(
-    study: Jam, folder: str, sentences: str, predictions: str, run: dict[str, str]
+def _make_identification(
+    study: Jam,
+    wildcards: dict[str, str],
+    sentence_files: dict[str, str],
+    predictions_pattern: str,
+    recordings_folder: str,
 ) -> Identification:
-    language, model, setting = run["language"], run["model"], run["setting"]
-    inputs = {"sentences": sentences, **paths.prompt_files(study, setting)}
+    """Return a task of identifying idioms, given its sentence files by input name."""
+    language, model, setting = wildcards["language"], wildcards["model"], wildcards["setting"]
+    inputs = {**sentence_files, **paths.prompt_files(study, setting)}
     if train := files.examples(study, language, setting):
         inputs["train"] = train
     return Identification(
-        **_of_model(study, model),
+        **_model_fields(study, model),
         inputs=inputs,
-        outputs={"predictions": predictions.format(**run)},
-        recordings=recordings(study, folder).format(**run),
+        outputs={"predictions": predictions_pattern.format(**wildcards)},
+        recordings=recordings(study, recordings_folder).format(**wildcards),
         setting=setting,
-        seed=int(run["seed"]),
+        seed=int(wildcards["seed"]),
         parameters=parameters(study, model, setting),
     )
 
 
 def recordings(study: Jam, folder: str) -> str:
-    """Return the path pattern of the recordings of runs."""
-    # One file per run: without a seed in the request, runs with different seeds ask the same
-    # questions, but must not share their answers.
+    """Return the path pattern of the recordings of runs; each run has its own file.
+
+    Runs with different seeds must not share answers, even if the requests contain no seed and the
+    questions are therefore the same.
+    """
     return study.project.recordings(folder, "{language}", "{model}", "{setting}-seed-{seed}.jsonl")
 
 
-def _of_model(study: Jam, model: str) -> dict[str, str]:
+def _model_fields(study: Jam, model: str) -> dict[str, str]:
     """Return the task fields that describe a model."""
     return {"model": model, "spec": study.project.language_model(model).execution_spec()}
 
@@ -107,16 +118,16 @@ def generation(study: Jam) -> GenerationSettings:
 
 
 def _writer(study: Jam) -> str:
-    """Return the model that writes variants, which all callers require."""
+    """Return the name of the model that writes variants; the configuration must name one."""
     assert study.settings.variants.model
     return study.settings.variants.model
 
 
 def hard_variants(study: Jam, language: str) -> HardVariants:
-    """Return the task that writes the variants of a language."""
+    """Return the task that writes the hard variants of a language."""
     model = _writer(study)
     return HardVariants(
-        **_of_model(study, model),
+        **_model_fields(study, model),
         inputs={
             "originals": paths.ORIGINALS.format(language=language),
             "generate": study.project.here("prompts/jam", GENERATE),
@@ -128,19 +139,19 @@ def hard_variants(study: Jam, language: str) -> HardVariants:
     )
 
 
-def neutral_variants(study: Jam, **run: str) -> NeutralVariants:
-    """Return the task that writes neutral variants for the hard ones that confused a run."""
-    language, model = run["language"], _writer(study)
-    name = f"{run['model']}-{run['setting']}-{run['seed']}.jsonl"
+def neutral_variants(study: Jam, **wildcards: str) -> NeutralVariants:
+    """Return the task that writes a neutral variant for each hard variant that a run misjudged."""
+    language, writer = wildcards["language"], _writer(study)
+    recordings_name = "{model}-{setting}-{seed}.jsonl".format(**wildcards)
     return NeutralVariants(
-        **_of_model(study, model),
+        **_model_fields(study, writer),
         inputs={
             "dataset": paths.DATASET.format(language=language),
-            "metrics": paths.METRICS.format(**run),
+            "metrics": paths.METRICS.format(**wildcards),
             "prompt": study.project.here("prompts/jam", NEUTRAL_PROMPT),
         },
-        outputs=with_report(paths.NEUTRAL_VARIANTS.format(**run)),
-        recordings=study.project.recordings("jam_neutral", language, model, name),
+        outputs=with_report(paths.NEUTRAL_VARIANTS.format(**wildcards)),
+        recordings=study.project.recordings("jam_neutral", language, writer, recordings_name),
         generation=generation(study),
     )
 
@@ -149,7 +160,7 @@ def neutral_contexts(study: Jam, language: str) -> NeutralContexts:
     """Return the task that writes a neutral variant for each hard variant of a language."""
     model = _writer(study)
     return NeutralContexts(
-        **_of_model(study, model),
+        **_model_fields(study, model),
         inputs={
             "dataset": paths.DATASET.format(language=language),
             "prompt": study.project.here("prompts/jam", NEUTRAL_PROMPT),
@@ -161,7 +172,7 @@ def neutral_contexts(study: Jam, language: str) -> NeutralContexts:
 
 
 def weights_spec(study: Jam, model: str) -> str:
-    """Return the specification of a model's weights as canonical JSON.
+    """Return the fields of a model's entry that identify its weights, as canonical JSON.
 
     Raises:
         UserError: The model has no weights.
@@ -176,17 +187,19 @@ def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
     """Return the specifications of the tasks that write variants or identify idioms."""
     writer = study.settings.variants.model
     written_languages = files.written_languages(study)
-    settings = list(study.settings.prompts) + study.added_settings()
-    shows_neutral = any(files.uses_neutral_contexts(study, name) for name in settings)
-    neutral_languages = study.settings.languages if shows_neutral and writer else []
-    # The questions of these tasks are unknown until a model has written their input.
-    before_prompting, before_neutral_variants, before_contexts = [], ["metrics"], []
+    settings = [*study.settings.prompts, *study.added_settings()]
+    needs_contexts = any(files.uses_neutral_contexts(study, setting) for setting in settings)
+    context_languages = study.settings.languages if writer and needs_contexts else []
+    # Each list names the inputs of a task that a model must write before the questions are known.
+    inputs_of_prompting: list[str] = []
+    inputs_of_neutral_variants = ["metrics"]
+    inputs_of_neutral_contexts: list[str] = []
     if written_languages:
-        before_prompting.append("sentences")
-        before_neutral_variants.append("dataset")
-        before_contexts.append("dataset")
-    if neutral_languages:
-        before_prompting.append("neutral")
+        inputs_of_prompting.append("sentences")
+        inputs_of_neutral_variants.append("dataset")
+        inputs_of_neutral_contexts.append("dataset")
+    if context_languages:
+        inputs_of_prompting.append("neutral")
     return [
         LLMTaskSpec(
             name="jam_generate_variants",
@@ -199,21 +212,21 @@ def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
             task=Identification,
             make=partial(identification, study),
             runs=[run.where for run in study.plan.asked(experiment="")],
-            after_answers=before_prompting,
+            after_answers=inputs_of_prompting,
         ),
         LLMTaskSpec(
             name="jam_neutral_variants",
             task=NeutralVariants,
             make=partial(neutral_variants, study),
             runs=[run.where for run in study.plan.select(experiment=NEUTRAL)] if writer else [],
-            after_answers=before_neutral_variants,
+            after_answers=inputs_of_neutral_variants,
         ),
         LLMTaskSpec(
             name="jam_neutral_contexts",
             task=NeutralContexts,
             make=partial(neutral_contexts, study),
-            runs=[{"language": language} for language in neutral_languages],
-            after_answers=before_contexts,
+            runs=[{"language": language} for language in context_languages],
+            after_answers=inputs_of_neutral_contexts,
         ),
         LLMTaskSpec(
             name="prompt_neutral",

@@ -1,4 +1,4 @@
-"""Read external predictions for ID10M-JAM: idioms or BIO tags of each sentence."""
+"""Read external predictions for ID10M-JAM: the idioms or the BIO tags of each sentence."""
 
 import re
 from collections.abc import Sequence
@@ -22,52 +22,63 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence
 
 _BRACKETED = re.compile(r"\s*(?:\[.*\]|\{.*\}|\(.*\))\s*", re.DOTALL)
-_SEPARATE = "separate idioms by semicolons and tags by spaces"
+_LIST_OF_TEXTS_START = re.compile(r"\[\s*[\"'\]]")
+"""Beginning of a list whose first item is quoted, or of an empty list."""
+_HINT = "separate idioms by semicolons and tags by spaces"
 
 
-def _split(value: Any, *, separator: str | None) -> Any:
-    """Split a table cell into a list and drop blank items.
+def _split_cell(cell: Any, *, separator: str | None) -> Any:
+    """Return the nonblank texts in a table cell.
 
-    A cell may also contain a list in JSON or Python, which is how pandas writes lists. Values that
-    are not texts or lists of texts are unchanged, so that the field's type rejects them.
+    A cell is split at the separator (None: white space), unless the cell is a list in the notation
+    of JSON or of Python, which pandas writes. A value that is neither a text nor a list of texts is
+    returned unchanged, so that the field's type rejects the value.
     """
-    items = value
-    if isinstance(value, str):
-        items = (
-            _parse_list(value.strip()) if _BRACKETED.fullmatch(value) else value.split(separator)
-        )
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        return items
-    for item in items:
-        if _BRACKETED.fullmatch(item):
-            raise ValueError(f"{item!r} is not a valid list item; {_SEPARATE}")
-    return [part for item in items if (part := item.strip())]
+    if not isinstance(cell, str):
+        texts = cell
+    elif _BRACKETED.fullmatch(cell):
+        texts = _parse_list(cell.strip())
+    else:
+        texts = cell.split(separator)
+    if not _is_list_of_texts(texts):
+        return texts
+    for text in texts:
+        if _BRACKETED.fullmatch(text):
+            raise ValueError(f"{text!r} is not a valid list item; {_HINT}")
+    return [text.strip() for text in texts if text.strip()]
 
 
 def _parse_list(text: str) -> list[str]:
-    """Parse a list of texts in JSON or Python.
+    """Parse a list of texts in the notation of JSON or Python.
 
     Raises:
         ValueError: The text is not a list of texts.
     """
-    piece = json_at(text, 0)
-    items = piece.value if piece.end == len(text) and re.match(r"\[\s*[\"'\]]", text) else None
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ValueError(f"{text!r} is not a list of texts; {_SEPARATE}")
-    return items
+    parsed = json_at(text, 0)
+    is_complete = parsed.end == len(text)
+    # The parser also accepts texts without quotes.
+    is_quoted_or_empty = _LIST_OF_TEXTS_START.match(text)
+    if not (is_complete and is_quoted_or_empty and _is_list_of_texts(parsed.value)):
+        raise ValueError(f"{text!r} is not a list of texts; {_HINT}")
+    texts: list[str] = parsed.value
+    return texts
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 class ExternalIdioms(ExternalRow):
-    """External prediction for one sentence: either `idioms` or `tags`.
+    """External prediction for one sentence, with either `idioms` or `tags`.
 
     Attributes:
-        idioms: Idioms as spelled in the sentence; null means no answer. In a table, they are
+        idioms: Idioms as spelled in the sentence; null means no answer. In a table, idioms are
             separated by semicolons or written as a list.
-        tags: One BIO tag per token; in a table, separated by spaces.
+        tags: One BIO tag per token. In a table, tags are separated by spaces.
     """
 
-    idioms: Annotated[list[str] | None, BeforeValidator(partial(_split, separator=";"))] = None
-    tags: Annotated[list[Tag] | None, BeforeValidator(partial(_split, separator=None))] = None
+    idioms: Annotated[list[str] | None, BeforeValidator(partial(_split_cell, separator=";"))] = None
+    tags: Annotated[list[Tag] | None, BeforeValidator(partial(_split_cell, separator=None))] = None
 
     @model_validator(mode="after")
     def _has_one_field(self) -> Self:
@@ -77,7 +88,7 @@ class ExternalIdioms(ExternalRow):
 
 
 def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list[IdiomPrediction]:
-    """Read one prediction per sentence, in the order of the sentences.
+    """Read external predictions, one per sentence, in the order of the sentences.
 
     Raises:
         UserError: Ids are missing or unknown; no row has an answer; tags do not fit the tokens or
@@ -85,95 +96,100 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
             many idioms are not in their sentences. The message states the file and, if known, the
             line.
     """
-    texts = {one.id: one.sentence for one in sentences}
-    rows = align_rows(read_rows(path, ExternalIdioms), texts, where=path)
-    placed = [
-        _PlacedRow(row, sentence, f"{path}:{line}")
-        for (line, row), sentence in zip(rows, sentences, strict=True)
-    ]
-    if all(each.row.tags is None and each.row.idioms is None for each in placed):
+    texts = {sentence.id: sentence.sentence for sentence in sentences}
+    aligned_rows = align_rows(read_rows(path, ExternalIdioms), texts, where=path)
+    answers = []
+    for (line, row), sentence in zip(aligned_rows, sentences, strict=True):
+        answers.append(_ExternalAnswer(sentence, row.idioms, row.tags, where=f"{path}:{line}"))
+    if all(answer.idioms is None and answer.tags is None for answer in answers):
         raise UserError(
             "idioms is null in every row", where=path, hint="write an empty list for no idiom"
         )
-    _check_idioms(placed, path)
-    _check_tags(placed, path)
-    return [_prediction(each.row, each.sentence, each.where) for each in placed]
+    _check_idioms(answers)
+    _check_tags(answers, path)
+    return [_to_prediction(answer) for answer in answers]
 
 
 @dataclass(frozen=True)
-class _PlacedRow:
-    """A row with its sentence, and its file and line for error messages."""
+class _ExternalAnswer:
+    """External idioms or tags of a sentence; `where` is their file and line for error messages."""
 
-    row: ExternalIdioms
     sentence: JamSentence
+    idioms: list[str] | None
+    tags: list[Tag] | None
     where: str
 
 
-def _check_idioms(placed: Sequence[_PlacedRow], path: str | Path) -> None:
+def _check_idioms(answers: Sequence[_ExternalAnswer]) -> None:
     """Raise a `UserError` for implausible idioms.
 
-    An idiom must not be a word such as "none", most idioms must not be complete sentences, and
+    An idiom must not be a word such as "none". Most idioms must not be complete sentences, and
     almost all idioms must be in their sentences.
     """
-    total = 0
-    absent, full_sentences = [], []
-    for each in placed:
-        sentence = each.sentence
-        for idiom in each.row.idioms or ():
+    idiom_count = 0
+    lines_with_full_sentence, absent_idioms = [], []
+    for answer in answers:
+        sentence = answer.sentence
+        for idiom in answer.idioms or ():
             if is_none_answer(idiom):
                 raise UserError(
                     f"{idiom!r} is not an idiom",
-                    where=each.where,
+                    where=answer.where,
                     hint="leave the list or cell empty, or write null if there is no answer",
                 )
-            total += 1
+            idiom_count += 1
             if normalize(idiom) == normalize(sentence.sentence):
-                full_sentences.append(each.where)
+                lines_with_full_sentence.append(answer.where)
             if not occurs_in(idiom, sentence.sentence, language=sentence.language):
                 example = f"{idiom!r} in {sentence.sentence!r} ({sentence.id})"
-                absent.append((each.where, example))
-    if 2 * len(full_sentences) > total:
+                absent_idioms.append((answer.where, example))
+    if len(lines_with_full_sentence) > idiom_count / 2:
         raise UserError(
-            f"{len(full_sentences)} of {total} idioms are complete sentences",
-            where=full_sentences[0],
+            f"{len(lines_with_full_sentence)} of {idiom_count} idioms are complete sentences",
+            where=lines_with_full_sentence[0],
             hint="write only the words of the idiom",
         )
-    check_named_idioms(absent, total)
+    check_named_idioms(absent_idioms, idiom_count)
 
 
-def _check_tags(placed: Sequence[_PlacedRow], path: str | Path) -> None:
-    """Raise a `UserError` if more tags fit after a shift by one token, as with a [CLS] token."""
+def _check_tags(answers: Sequence[_ExternalAnswer], path: str | Path) -> None:
+    """Raise a `UserError` if the tags of more sentences are correct when shifted by one token.
+
+    Tags are shifted if they include a tag of a special token such as [CLS].
+    """
     fits, fits_shifted_left, fits_shifted_right = [], [], []
-    for each in placed:
-        tags, gold = each.row.tags, list(each.sentence.tags)
-        if tags is not None and len(tags) == len(gold):
-            fits.append(tags == gold)
-            fits_shifted_left.append([*tags[1:], OUTSIDE] == gold)
-            fits_shifted_right.append([OUTSIDE, *tags[:-1]] == gold)
-    for shifted in (fits_shifted_left, fits_shifted_right):
-        if fits_better(shifted, fits):
+    for answer in answers:
+        tags, gold_tags = answer.tags, list(answer.sentence.tags)
+        if tags is not None and len(tags) == len(gold_tags):
+            fits.append(tags == gold_tags)
+            fits_shifted_left.append([*tags[1:], OUTSIDE] == gold_tags)
+            fits_shifted_right.append([OUTSIDE, *tags[:-1]] == gold_tags)
+    for fits_shifted in (fits_shifted_left, fits_shifted_right):
+        if fits_better(fits_shifted, fits):
             raise UserError(
-                f"shifted by one token, the tags of {sum(shifted)} of {len(fits)} sentences are"
-                f" correct, but as they are, only of {sum(fits)}",
+                f"shifted by one token, the tags of {sum(fits_shifted)} of {len(fits)} sentences"
+                f" are correct, but as they are, only of {sum(fits)}",
                 where=path,
                 hint="write one tag per token, without special tokens such as [CLS]",
             )
 
 
-def _prediction(row: ExternalIdioms, sentence: JamSentence, where: str) -> IdiomPrediction:
-    if row.tags is not None:
-        idioms = tuple(_tagged_idioms(row.tags, sentence, where))
-        return IdiomPrediction(id=sentence.id, outcome="ok", idioms=idioms, tags=tuple(row.tags))
-    if row.idioms is None:
+def _to_prediction(answer: _ExternalAnswer) -> IdiomPrediction:
+    """Convert external idioms or tags to a prediction."""
+    sentence, tags = answer.sentence, answer.tags
+    if tags is not None:
+        idioms = tuple(_tagged_idioms(tags, sentence, answer.where))
+        return IdiomPrediction(id=sentence.id, outcome="ok", idioms=idioms, tags=tuple(tags))
+    if answer.idioms is None:
         return IdiomPrediction(id=sentence.id, outcome="empty", idioms=None)
-    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=tuple(row.idioms))
+    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=tuple(answer.idioms))
 
 
 def _tagged_idioms(tags: Sequence[Tag], sentence: JamSentence, where: str) -> list[str]:
-    """Return the tagged idioms.
+    """Return the texts of the tagged idioms; `where` is the line for error messages.
 
     Raises:
-        UserError: The tags are invalid, or their number differs from that of the tokens.
+        UserError: The tags are invalid, or the number of tags is not the number of tokens.
     """
     try:
         spans = spans_of(tags)

@@ -1,4 +1,7 @@
-"""Prompt settings of language models; no slow imports, so configurations load quickly."""
+"""Define the prompt settings of language models.
+
+This module imports no slow packages, so that configurations load quickly.
+"""
 
 from typing import Literal
 
@@ -18,19 +21,21 @@ RELEASED_FORM = (
     "a line break after each sentence of the system turn, the paper has a blank line in it",
     "the language is in lowercase in the system turn, the paper has 'English'",
 )
-"""Differences between the authors' code's prompts and the paper's text."""
+"""Differences of the prompts in the authors' code (form: released) from the paper's text."""
 RELEASED_EXAMPLES = (
     "the fields of the enforced form ask for candidates, the paper's prompt does",
     "examples are 'sentence: ...' and the filled-in form, the paper's 'Sentence: ...' and"
     " 'idioms: [...]'",
 )
-"""Further differences between the authors' code's prompts with examples and the paper's text."""
+"""Further differences of the few-shot prompt in the authors' code from the paper's text."""
 
 
 class ZeroShot(Frozen):
-    """Request parameters of the plain prompt, which has no examples or explanations.
+    """Request parameters of the zero-shot prompt.
 
-    A `max_tokens` of None sends no limit.
+    Attributes:
+        temperature: Sampling temperature.
+        max_tokens: Maximum tokens of an answer; None sends no limit.
     """
 
     temperature: float = 0.3
@@ -38,16 +43,16 @@ class ZeroShot(Frozen):
 
 
 class FewShot(Frozen):
-    """Parameters of few-shot + SC + CoTBest (section 4.2).
+    """Parameters of the few-shot prompt with self-consistency and CoTBest (section 4.2).
 
     Attributes:
         temperature: Sampling temperature.
         max_tokens: Maximum tokens of an answer; None sends no limit.
-        examples: Number of examples with an idiom, and of those without one.
+        examples: Number of examples with an idiom, and also of examples without an idiom.
         samples: Number of answers per sentence.
-        votes: How answers are combined. `majority`: each answer selects at most one idiom, and more
-            than half of the answers must select the same idiom, in any inflection. `first`: only
-            the first answer counts, as in the released scripts for Tables 3 and 5.
+        votes: How to combine the answers. With `majority`, each answer selects at most one idiom,
+            and more than half of the answers must select the same idiom, in any inflection. With
+            `first`, only the first answer counts, as in the authors' code for Tables 3 and 5.
     """
 
     temperature: float = 0.8
@@ -58,7 +63,7 @@ class FewShot(Frozen):
 
 
 class Arranged(Settings):
-    """Request parameters of a custom prompt, and the context that it shows."""
+    """Request parameters of a custom prompt, and the context that the prompt shows."""
 
     temperature: float = Field(
         default=ZeroShot().temperature,

@@ -34,7 +34,11 @@ from pieline.studies.jam.records import PRINTED_COUNTS, JamSentence, load_senten
 from pieline.studies.jam.variants.projection import find_original
 
 _INPUT_TOKENS = {"zero_shot": 257, SCHEMA_SETTING: 257, FEW_SHOT: 896}
-"""Mean input tokens of a question by setting."""
+"""Mean input tokens of a question on the paper's data, by setting."""
+_SHORT_ANSWER_TOKENS = 25
+"""Typical number of tokens of an answer that only names idioms."""
+_LONG_ANSWER_TOKENS = 120
+"""Typical number of tokens of an answer that also has candidates and explanations."""
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
     "json_schema": {
@@ -54,23 +58,23 @@ ANSWER_SCHEMA: dict[str, Any] = {
         },
     },
 }
-"""Response format that the provider enforces in the setting `zero_shot_schema`. Lengths are limited
-because small models may otherwise never end a list."""
+"""Response format that the provider enforces in the setting `zero_shot_schema`. The format limits
+the lengths of texts and lists, because small models may otherwise never end a list."""
 
 
 class Identification(Task):
-    """Task that asks a model for the idioms of each sentence; one prediction per sentence.
+    """Task that asks a model for the idioms of each sentence, and writes one prediction each.
 
-    `inputs` has `sentences` and `prompt`. Few-shot prompting adds `example` (the template of the
-    examples) and `train` (the split that they are drawn from); a neutral context adds `neutral`
-    (the sentences with neutral variants). The only output is `predictions`.
+    The inputs are `sentences` and `prompt`. Few-shot prompting adds `example` (the template of an
+    example) and `train` (the split from which examples are drawn). Neutral contexts add `neutral`
+    (the sentences with neutral variants). The output is `predictions`.
 
     Attributes:
-        setting: `zero_shot` and `few_shot_sc_cotbest` are the paper's settings. In
-            `zero_shot_schema`, the provider also enforces a response format, for models that are
-            too small to follow one in the prompt. Other settings are user-defined. A prompt can
-            also define a response format itself, as the authors' code's prompts do.
-        seed: Seed of the run; also used to choose examples.
+        setting: A setting of the paper (`zero_shot` or `few_shot_sc_cotbest`), `zero_shot_schema`
+            or a custom setting. In `zero_shot_schema`, the provider enforces a response format, for
+            models that are too small to follow the format in the prompt. Prompts can also define a
+            response format, as in the authors' code (form: released).
+        seed: Seed of the run, which also determines the examples.
         parameters: Request parameters of the setting.
     """
 
@@ -80,24 +84,32 @@ class Identification(Task):
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return one question per sentence and sample."""
-        sentences = self._sentences()
-        groups = questions_about(sentences, entry, self, self._examples(sentences))
-        return [question for group in groups.values() for question in group]
+        sentences = self._load_sentences()
+        by_sentence = questions_about(sentences, entry, self, self._choose_examples(sentences))
+        return [question for questions in by_sentence.values() for question in questions]
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens per answer; candidates and explanations require more."""
-        fields = load_prompt(self.inputs["prompt"]).about.get("answer", {})
-        return 120 if self.setting == FEW_SHOT or len(fields) > 1 else 25
+        """Return the expected number of tokens of an answer."""
+        answer_fields = load_prompt(self.inputs["prompt"]).about.get("answer", {})
+        if self.setting == FEW_SHOT or len(answer_fields) > 1:
+            return _LONG_ANSWER_TOKENS
+        return _SHORT_ANSWER_TOKENS
 
     def paper_size(self) -> PaperSize:
-        """Return the size on the paper's data with the paper's prompts."""
+        """Return the size of the task on the paper's data with the paper's prompts."""
         if "neutral" in self.inputs or self.setting not in _INPUT_TOKENS:
             return PaperSize()
         language = Path(self.inputs["sentences"]).stem
         sentences = sum(PRINTED_COUNTS.get(language, ()))
-        samples = self.parameters.samples if isinstance(self.parameters, FewShot) else 1
-        tokens = _INPUT_TOKENS[self.setting]
-        return PaperSize(sentences * samples, tokens, self.parameters.max_tokens)
+        return PaperSize(
+            questions=sentences * self.samples_per_sentence(),
+            input_tokens=_INPUT_TOKENS[self.setting],
+            max_tokens=self.parameters.max_tokens,
+        )
+
+    def samples_per_sentence(self) -> int:
+        """Return the number of answers per sentence."""
+        return self.parameters.samples if isinstance(self.parameters, FewShot) else 1
 
     def limit_setting(self) -> str:
         """Return the name of the setting that limits the length of the answers."""
@@ -105,44 +117,43 @@ class Identification(Task):
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and write the predictions."""
-        sentences = self._sentences()
-        examples = self._examples(sentences)
+        sentences = self._load_sentences()
+        by_sentence = questions_about(sentences, entry, self, self._choose_examples(sentences))
+        answers = ask([question for questions in by_sentence.values() for question in questions])
         few_shot = self.parameters if isinstance(self.parameters, FewShot) else None
-        questions = questions_about(sentences, entry, self, examples)
-        answers = ask([question for group in questions.values() for question in group])
         predictions = []
         for sentence in sentences:
-            samples = [sample_of(answers[question.key]) for question in questions[sentence.id]]
-            predictions.append(
-                combine(sentence.id, samples, language=sentence.language, few_shot=few_shot)
+            samples = [sample_of(answers[question.key]) for question in by_sentence[sentence.id]]
+            prediction = combine(
+                sentence.id, samples, language=sentence.language, few_shot=few_shot
             )
+            predictions.append(prediction)
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[list[str]]:
-        """Parse the idioms named by an answer."""
+        """Return the idioms that an answer names."""
         return parse_idioms(answer)
 
-    def _sentences(self) -> list[JamSentence]:
+    def _load_sentences(self) -> list[JamSentence]:
         return load_sentences(self.inputs.get("neutral") or self.inputs["sentences"])
 
-    def _examples(self, sentences: Sequence[JamSentence]) -> Sequence[TaggedSentence]:
-        """Choose the examples for few-shot prompting; other settings have none."""
+    def _choose_examples(self, sentences: Sequence[JamSentence]) -> Sequence[TaggedSentence]:
+        """Return the examples for few-shot prompting; empty for other settings."""
         if not sentences or not isinstance(self.parameters, FewShot):
             return ()
-        train = self.inputs["train"]
-        count = self.parameters.examples
-        return _cached_examples(train, _modification_time(train), count, self.seed)
+        train_path = self.inputs["train"]
+        modified = _modification_time(train_path)
+        return _cached_examples(train_path, modified, self.parameters.examples, self.seed)
 
 
 def sample_of(answer: Answer) -> IdiomSample:
-    """Convert an answer to a sample."""
+    """Return the sample with the idioms that an answer names."""
     parsed = parse_idioms(answer)
-    idioms = None if parsed.value is None else tuple(parsed.value)
     return IdiomSample(
         key=answer.key,
         outcome=parsed.outcome.value,
         rule=parsed.rule or answer.failure,
-        idioms=idioms,
+        idioms=None if parsed.value is None else tuple(parsed.value),
     )
 
 
@@ -152,10 +163,11 @@ def questions_about(
     task: Identification,
     examples: Sequence[TaggedSentence] = (),
 ) -> dict[str, list[Question]]:
-    """Return the questions about each sentence, by sentence id.
+    """Return the questions about each sentence, one per sample, by sentence id.
 
-    Reasoning models are asked without a temperature, and only zero-shot (section 4.3). The samples
-    of a sentence differ in their sample number and, if the provider accepts a seed, in their seed.
+    Questions about the same sentence differ in the sample number and, if the provider accepts a
+    seed, in the seed. Reasoning models are asked only zero-shot, without a temperature (section
+    4.3).
 
     Raises:
         UserError: The model does not support the setting.
@@ -168,72 +180,82 @@ def questions_about(
         )
     prompt = load_prompt(task.inputs["prompt"])
     prompt.check_shows("sentence", language="")
-    request = _request(task, entry, prompt)
-    seeds = _seeds(task)
+    request = _request_parameters(task, entry, prompt)
+    seeds = _sample_seeds(task)
     example_messages = _example_messages(task.inputs["example"], examples) if examples else []
     context = task.parameters.context if isinstance(task.parameters, Arranged) else "first"
-    texts = arranged_texts(sentences, context)
+    texts = arrange_texts(sentences, context)
     questions: dict[str, list[Question]] = {}
     for sentence in sentences:
-        name = sentence.id
-        *before, question = prompt.messages(
-            sentence=texts[name].strip(), language=sentence.language.capitalize()
+        prompt_messages = prompt.messages(
+            sentence=texts[sentence.id].strip(), language=sentence.language.capitalize()
         )
-        messages = (*before, *example_messages, question)
-        questions[name] = [
-            make_question(entry, messages, request | {"seed": seed}, sample=number, name=name)
+        # The examples come before the last message, which shows the sentence.
+        messages = (*prompt_messages[:-1], *example_messages, prompt_messages[-1])
+        questions[sentence.id] = [
+            make_question(
+                entry, messages, {**request, "seed": seed}, sample=number, name=sentence.id
+            )
             for number, seed in enumerate(seeds)
         ]
     return questions
 
 
-def _request(task: Identification, entry: LLMEntry, prompt: Prompt) -> dict[str, Any]:
+def _request_parameters(task: Identification, entry: LLMEntry, prompt: Prompt) -> dict[str, Any]:
     """Return the parameters of a task's requests, without the seed.
 
     Raises:
         UserError: The model does not support the response format that the setting enforces.
     """
-    enforced = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
-    # A custom prompt describes its format in words, so it also works without enforcement.
-    must_enforce = enforced and task.setting in get_args(PromptSetting)
-    if must_enforce and (obstacle := unsupported_reason(entry, SCHEMA_SETTING)):
-        raise UserError(obstacle, where=entry.label, hint="remove the model or the setting")
+    response_format = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
+    is_custom = task.setting not in get_args(PromptSetting)
+    # A custom prompt describes its format in words, so the format need not be enforced.
+    if response_format and not is_custom:
+        obstacle = unsupported_reason(entry, SCHEMA_SETTING)
+        if obstacle:
+            raise UserError(obstacle, where=entry.label, hint="remove the model or the setting")
     request: dict[str, Any] = {
         "max_tokens": task.parameters.max_tokens,
-        "response_format": enforced,
+        "response_format": response_format,
     }
     if not entry.reasoning:
         request["temperature"] = task.parameters.temperature
     return request
 
 
-def _seeds(task: Identification) -> list[int]:
-    """Return the seed of each sample; a shared seed would make all samples identical."""
-    samples = task.parameters.samples if isinstance(task.parameters, FewShot) else 1
+def _sample_seeds(task: Identification) -> list[int]:
+    """Return a different seed for each sample; samples with the same seed would be identical."""
+    samples = task.samples_per_sentence()
     if samples == 1:
         return [task.seed]
     return [100 * task.seed + number for number in range(samples)]
 
 
-def _example_messages(template: str, examples: Iterable[TaggedSentence]) -> list[Message]:
-    """Return the messages of the examples; each example is a sentence, then the expected answer."""
-    prompt = load_prompt(template)
-    prompt.check_shows("sentence", idioms=["break the ice"])
+def _example_messages(template_path: str, examples: Iterable[TaggedSentence]) -> list[Message]:
+    """Return the messages of the examples: a sentence and the expected answer for each."""
+    template = load_prompt(template_path)
+    template.check_shows("sentence", idioms=["break the ice"])
     messages: list[Message] = []
-    for sentence in examples:
-        messages += prompt.messages(sentence=sentence.text.strip(), idioms=sentence.idioms)
+    for example in examples:
+        messages += template.messages(sentence=example.text.strip(), idioms=example.idioms)
     return messages
 
 
 @lru_cache(maxsize=64)
 def _cached_examples(path: str, modified: int, count: int, seed: int) -> list[TaggedSentence]:
-    """Choose examples once for all models; `modified` invalidates the cache."""
-    return choose_examples(_train_split(path, modified), count, seed=seed)
+    """Choose examples once for all models.
+
+    With another modification time `modified` of the file, the examples are chosen again.
+    """
+    return choose_examples(_cached_train_split(path, modified), count, seed=seed)
 
 
 @lru_cache(maxsize=4)
-def _train_split(path: str, modified: int) -> list[TaggedSentence]:
-    """Read the training split once; another time of modification invalidates the cache."""
+def _cached_train_split(path: str, modified: int) -> list[TaggedSentence]:
+    """Read the train split once.
+
+    With another modification time `modified` of the file, the file is read again.
+    """
     return read_id10m(path, split="train")
 
 
@@ -241,9 +263,12 @@ def _modification_time(path: str) -> int:
     return Path(path).stat().st_mtime_ns if Path(path).exists() else 0
 
 
-def is_asked(spec: LLMEntry, setting: str) -> bool:
-    """Return whether the study uses a setting for a model; reasoning models do not run few-shot."""
-    return setting != FEW_SHOT or not spec.reasoning
+def is_asked(entry: LLMEntry, setting: str) -> bool:
+    """Return whether the study asks a model in a setting.
+
+    Reasoning models are not asked in the few-shot setting.
+    """
+    return setting != FEW_SHOT or not entry.reasoning
 
 
 def combine(
@@ -255,71 +280,76 @@ def combine(
 ) -> IdiomPrediction:
     """Combine the answers to one sentence into a prediction.
 
-    Without `few_shot`, the only answer is the prediction. Otherwise, the answers vote
-    (self-consistency):
-
-    - `majority` (section 4.2): Only the first idiom of each answer counts, because an answer
-      selects at most one. `_same_pie` decides whether two idioms are the same PIE. The wording that
-      matches the most answers represents the PIE (the earliest if tied). A PIE needs more than half
-      of all answers.
-    - `first`: Only the first answer counts, with all its idioms.
-
-    If there are fewer readable answers than required votes, the prediction is unknown, and its
-    outcome is the most common outcome of the unreadable answers.
+    Without `few_shot` or with the votes `first`, only the first answer counts, with all its idioms.
+    With the votes `majority`, the answers vote on PIEs (see `_predict_by_majority`).
 
     Args:
         identifier: Sentence id.
         samples: Answers to the sentence, at least one.
         language: Language of the sentence.
-        few_shot: Voting parameters; None if there is no vote.
+        few_shot: Parameters of the few-shot setting; None for other settings.
     """
-    votes = few_shot.votes if few_shot else "first"
-    counted = samples[:1] if votes == "first" else samples
-    readable = [item.idioms for item in counted if item.idioms is not None]
-    needed = few_shot.samples // 2 + 1 if few_shot and votes == "majority" else 1
-    if len(readable) < needed:
-        failed = Counter(item.outcome for item in counted if item.idioms is None)
-        outcome = failed.most_common(1)[0][0]
-        return IdiomPrediction(id=identifier, outcome=outcome, idioms=None, samples=tuple(samples))
-    if votes == "majority":
-        selected = _agreed([idioms[0] for idioms in readable if idioms], needed, language)
-    else:
-        selected = _distinct(readable[0])
-    any_ok = any(item.outcome == "ok" for item in counted)
+    if few_shot is not None and few_shot.votes == "majority":
+        needed_votes = few_shot.samples // 2 + 1
+        return _predict_by_majority(identifier, samples, needed_votes, language)
+    idioms = samples[0].idioms
     return IdiomPrediction(
         id=identifier,
-        outcome="ok" if any_ok else "repaired",
-        idioms=tuple(selected),
+        outcome=samples[0].outcome,
+        idioms=None if idioms is None else tuple(_remove_repetitions(idioms)),
         samples=tuple(samples),
     )
 
 
-def _agreed(named: list[str], needed: int, language: str) -> list[str]:
-    """Return the idioms that at least `needed` answers name, in any wording.
+def _predict_by_majority(
+    identifier: str, samples: Sequence[IdiomSample], needed_votes: int, language: str
+) -> IdiomPrediction:
+    """Predict the PIEs that enough answers name (self-consistency, section 4.2).
 
-    `named` has at most one idiom per answer.
+    Only the first idiom of each answer counts, because an answer should select at most one idiom.
+    With fewer readable answers than needed votes, the prediction is missing, and its outcome is the
+    most common outcome of the unreadable answers.
     """
-    agreed = []
-    while named:
-        votes = {text: _wordings_of(text, named, language) for text in named}
-        best = max(named, key=lambda text: len(votes[text]))
-        if len(votes[best]) < needed:
+    readable = [sample for sample in samples if sample.idioms is not None]
+    if len(readable) < needed_votes:
+        failures = Counter(sample.outcome for sample in samples if sample.idioms is None)
+        outcome = failures.most_common(1)[0][0]
+        return IdiomPrediction(id=identifier, outcome=outcome, idioms=None, samples=tuple(samples))
+    first_idioms = [sample.idioms[0] for sample in readable if sample.idioms]
+    return IdiomPrediction(
+        id=identifier,
+        outcome="ok" if any(sample.outcome == "ok" for sample in readable) else "repaired",
+        idioms=tuple(_elect(first_idioms, needed_votes, language)),
+        samples=tuple(samples),
+    )
+
+
+def _elect(votes: Sequence[str], needed_votes: int, language: str) -> list[str]:
+    """Return the PIEs with enough votes, where a vote is an idiom that an answer names.
+
+    Different wordings of a PIE count as votes for the same PIE (see `_is_same_pie`). The wording
+    that matches the most votes represents the PIE, and the earliest wording if several do.
+    """
+    elected = []
+    remaining = list(votes)
+    while remaining:
+        supporters = {
+            idiom: [vote for vote in remaining if _is_same_pie(vote, idiom, language)]
+            for idiom in remaining
+        }
+        winner = max(remaining, key=lambda idiom: len(supporters[idiom]))
+        if len(supporters[winner]) < needed_votes:
             break
-        agreed.append(best)
-        named = [text for text in named if text not in votes[best]]
-    return agreed
+        elected.append(winner)
+        remaining = [vote for vote in remaining if vote not in supporters[winner]]
+    return elected
 
 
-def _wordings_of(idiom: str, named: Sequence[str], language: str) -> list[str]:
-    return [text for text in named if _same_pie(text, idiom, language)]
-
-
-def _same_pie(one: str, other: str, language: str) -> bool:
+def _is_same_pie(one: str, other: str, language: str) -> bool:
     """Return whether two texts name the same PIE.
 
-    Unlike in scoring, the PIE is unknown, and the shorter text may be only part of a PIE ("ice" in
-    "break the ice"). Therefore, a match in only one direction requires that the shorter text has at
-    least two content words.
+    If only one text contains the other text, the shorter text must have at least two content words.
+    Otherwise, the shorter text may be only a part of the PIE ("ice" in "break the ice").
     """
     contains_other = matches_pie(one, other, language=language)
     is_contained = matches_pie(other, one, language=language)
@@ -332,67 +362,80 @@ def _same_pie(one: str, other: str, language: str) -> bool:
     return len(content_words) > 1
 
 
-def _distinct(idioms: Sequence[str]) -> list[str]:
-    """Return the idioms of an answer without repetitions, each in its first spelling."""
-    spelled: dict[str, str] = {}
-    for text in idioms:
-        spelled.setdefault(normalize(text), text)
-    return [text for form, text in spelled.items() if form]
+def _remove_repetitions(idioms: Sequence[str]) -> list[str]:
+    """Return the idioms without repetitions, each in its first spelling, and without blank ones."""
+    first_spellings: dict[str, str] = {}
+    for idiom in idioms:
+        normalized = normalize(idiom)
+        if normalized:
+            first_spellings.setdefault(normalized, idiom)
+    return list(first_spellings.values())
 
 
-def arranged_texts(sentences: Sequence[JamSentence], context: Context) -> dict[str, str]:
+def arrange_texts(sentences: Sequence[JamSentence], context: Context) -> dict[str, str]:
     """Return the text to show to a model, by sentence id.
 
-    Originals, and variants in which the original cannot be located, are unchanged; so are all texts
-    for "first" and "neutral". "other" replaces the context of a variant with the context of another
-    original's variant. Of these contexts, the one with the most similar number of words is chosen
-    (the first if tied), so that the topic changes but the length hardly does.
+    Only variants in which the original can be located are changed:
+
+    - `first`, `neutral`: Variants are unchanged; neutral variants are read from another file.
+    - `last`: The context follows the original.
+    - `none`: The original is shown without the context.
+    - `other`: The context of another original's variant replaces the context. The other context
+      with the most similar number of words is used, so that only the topic changes.
     """
-    texts = {item.id: item.sentence for item in sentences}
-    if context in ("first", "neutral"):  # neutral variants are read from a separate file
+    texts = {sentence.id: sentence.sentence for sentence in sentences}
+    if context in ("first", "neutral"):
         return texts
-    parts = _parts_of_variants(sentences)
-    for name, part in parts.items():
+    parts_by_id = _split_variants(sentences)
+    for variant_id, parts in parts_by_id.items():
         if context == "last":
-            texts[name] = f"{part.original} {part.context}".strip()
+            texts[variant_id] = f"{parts.original} {parts.context}".strip()
         elif context == "none":
-            texts[name] = part.original
+            texts[variant_id] = parts.original
         else:
-            others = [each.context for each in parts.values() if each.owner != part.owner]
-            new_context = _similar_in_length(part.context, others)
-            texts[name] = f"{new_context} {part.original}".strip()
+            other_contexts = [
+                other.context
+                for other in parts_by_id.values()
+                if other.original_id != parts.original_id
+            ]
+            new_context = _similar_in_length(parts.context, other_contexts)
+            texts[variant_id] = f"{new_context} {parts.original}".strip()
     return texts
 
 
 class _VariantParts(NamedTuple):
-    """Texts of a variant: the added context, and the original as it occurs in the variant.
+    """Parts of a variant's text.
 
-    `owner` is the id of the original.
+    Attributes:
+        original_id: Id of the original.
+        context: Added context.
+        original: Text of the original as it occurs in the variant.
     """
 
-    owner: str
+    original_id: str
     context: str
     original: str
 
 
-def _parts_of_variants(sentences: Sequence[JamSentence]) -> dict[str, _VariantParts]:
-    """Return the parts of the variants in which the original can be located, by variant id."""
-    texts = {item.id: item.sentence for item in sentences}
-    parts = {}
-    for item in sentences:
-        if item.is_original or item.original_id not in texts:
+def _split_variants(sentences: Sequence[JamSentence]) -> dict[str, _VariantParts]:
+    """Return the parts of each variant in which the original can be located, by variant id."""
+    texts = {sentence.id: sentence.sentence for sentence in sentences}
+    parts_by_id = {}
+    for sentence in sentences:
+        if sentence.is_original or sentence.original_id not in texts:
             continue
-        text = item.sentence
-        if place := find_original(texts[item.original_id], text):
-            context, original = text[: place.start].strip(), text[place.start :].strip()
-            parts[item.id] = _VariantParts(item.original_id, context, original)
-    return parts
+        text = sentence.sentence
+        span = find_original(texts[sentence.original_id], text)
+        if span:
+            context, original = text[: span.start].strip(), text[span.start :].strip()
+            parts_by_id[sentence.id] = _VariantParts(sentence.original_id, context, original)
+    return parts_by_id
 
 
-def _similar_in_length(context: str, others: Sequence[str]) -> str:
-    """Return the other context with the most similar number of words; `context` without others."""
+def _similar_in_length(context: str, other_contexts: Sequence[str]) -> str:
+    """Return the other context whose number of words is most similar; `context` if none exists."""
     length = len(context.split())
-    return min(others, key=lambda text: abs(len(text.split()) - length), default=context)
+    return min(other_contexts, key=lambda text: abs(len(text.split()) - length), default=context)
 
 
 def choose_examples(
@@ -400,30 +443,32 @@ def choose_examples(
 ) -> list[TaggedSentence]:
     """Choose `count` examples with an idiom and as many without, in random order (section 4.2).
 
-    As in the authors' code, pandas' `sample` chooses each kind with the run's seed. On ID10M's
-    train split, this selects the paper's examples.
+    Examples are sampled like rows of a pandas data frame, as in the authors' code. On ID10M's train
+    split, the result is the paper's examples.
 
     Raises:
         UserError: There are too few sentences with or without an idiom.
     """
-    chosen: list[TaggedSentence] = []
+    examples: list[TaggedSentence] = []
     for has_idiom in (True, False):
-        group = [item for item in sentences if bool(item.spans) == has_idiom]
-        if len(group) < count:
+        candidates = [sentence for sentence in sentences if bool(sentence.spans) == has_idiom]
+        if len(candidates) < count:
             kind = "with" if has_idiom else "without"
             raise UserError(
-                f"only {len(group)} sentences {kind} an idiom ({count} examples requested)",
+                f"only {len(candidates)} sentences {kind} an idiom ({count} examples requested)",
                 where="train split",
                 hint="reduce the number of examples",
             )
-        chosen += _sample(group, count, seed)
-    random.Random(seed).shuffle(chosen)  # noqa: S311 - not for secrets
-    return chosen
+        examples += _sample_like_pandas(candidates, count, seed)
+    random.Random(seed).shuffle(examples)  # noqa: S311 - not for secrets
+    return examples
 
 
-def _sample(group: Sequence[TaggedSentence], count: int, seed: int) -> list[TaggedSentence]:
-    """Replicate `DataFrame.sample(count, random_state=seed)`."""
+def _sample_like_pandas(
+    candidates: Sequence[TaggedSentence], count: int, seed: int
+) -> list[TaggedSentence]:
+    """Return the sentences that `DataFrame.sample(count, random_state=seed)` would choose."""
     import numpy as np
 
-    draw = np.random.RandomState(seed)  # used by pandas; its sequence never changes
-    return [group[number] for number in draw.choice(len(group), count, replace=False)]
+    generator = np.random.RandomState(seed)  # used by pandas, with a sequence that never changes
+    return [candidates[index] for index in generator.choice(len(candidates), count, replace=False)]

@@ -1,4 +1,4 @@
-"""Records of the ID10M-JAM prediction files, and baseline predictions that need no model."""
+"""Define the records of ID10M-JAM's prediction files, and predict idioms by simple baselines."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -17,7 +17,7 @@ class IdiomSample(Record):
     Attributes:
         key: Key of the recorded answer.
         outcome: Outcome of parsing the answer.
-        rule: Name of the parsing rule, or the provider's reason for a failure; may be empty.
+        rule: Name of the parsing rule, or the provider's reason for a failure, or empty.
         idioms: Named idioms; null if the answer is unreadable.
     """
 
@@ -32,12 +32,13 @@ class IdiomPrediction(Record):
 
     Attributes:
         id: Sentence id.
-        outcome: `ok` or `repaired` if there is a prediction; otherwise the reason why there is
-            none.
-        idioms: Idioms as spelled in the sentence or by the language model; null if unknown, empty
-            if there are none.
+        outcome: `ok` or `repaired` if there is a prediction; otherwise, the reason why the
+            prediction is missing.
+        idioms: Predicted idioms as spelled in the sentence or by the language model; null if the
+            prediction is missing.
         tags: BIO tag of each token; null if only idioms were predicted.
-        samples: Language model answers on which the prediction is based; empty if there are none.
+        samples: Answers of a language model from which the prediction was made; empty for other
+            predictions.
     """
 
     id: str
@@ -47,8 +48,9 @@ class IdiomPrediction(Record):
     samples: tuple[IdiomSample, ...] = ()
 
     @model_validator(mode="after")
-    def _idioms_if_readable(self) -> Self:
-        if (self.idioms is None) == (self.outcome in READABLE):
+    def _idioms_fit_outcome(self) -> Self:
+        has_idioms = self.idioms is not None
+        if has_idioms != (self.outcome in READABLE):
             raise ValueError(
                 f"outcome {self.outcome!r} is inconsistent with idioms {self.idioms!r}"
             )
@@ -60,21 +62,30 @@ BASELINES = {
     "always-pie": "Always the PIE",
     "majority": "Majority usage",
 }
-"""Display names of the baselines."""
+"""Display names of the baselines, by name in paths."""
 
 
-def predict(baseline: str, sentences: Sequence[JamSentence]) -> dict[str, IdiomPrediction]:
+def predict_by_baseline(
+    baseline: str, sentences: Sequence[JamSentence]
+) -> dict[str, IdiomPrediction]:
     """Return a baseline's predictions by sentence id.
 
-    `always-none` names no idiom, which gives the minimum accuracy of section 5; `always-pie` names
-    the PIE; `majority` names the PIE if most originals are figurative, and otherwise no idiom.
+    - `always-none` names no idiom, which gives the minimum accuracy of section 5.
+    - `always-pie` names the PIE.
+    - `majority` names the PIE if most originals are figurative, and otherwise no idiom.
     """
-    usages = [item.is_figurative for item in sentences if item.is_original]
-    mostly_figurative = 2 * sum(usages) > len(usages)
-    names_pie = {"always-none": False, "always-pie": True, "majority": mostly_figurative}[baseline]
+    originals = [sentence for sentence in sentences if sentence.is_original]
+    figurative = sum(original.is_figurative for original in originals)
+    names_pie = {
+        "always-none": False,
+        "always-pie": True,
+        "majority": figurative > len(originals) / 2,
+    }
     predictions = {}
-    for item in sentences:
-        # Use the spelling that both scoring rules accept; a literal PIE is only in `pies`.
-        idioms = (item.true_idioms or item.pies) if names_pie else ()
-        predictions[item.id] = IdiomPrediction(id=item.id, outcome="ok", idioms=idioms)
+    for sentence in sentences:
+        idioms: tuple[str, ...] = ()
+        if names_pie[baseline]:
+            # Both scoring rules accept the spelling in `true_idioms`, which literal PIEs lack.
+            idioms = sentence.true_idioms or sentence.pies
+        predictions[sentence.id] = IdiomPrediction(id=sentence.id, outcome="ok", idioms=idioms)
     return predictions

@@ -1,4 +1,4 @@
-"""Predict idioms with a fine-tuned tagger."""
+"""Predict idioms with fine-tuned taggers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -23,43 +23,48 @@ def predict(
     *,
     form: TrainingForm = "paper",
 ) -> list[IdiomPrediction]:
-    """Return one prediction per sentence, in order: BIO tags and the idioms that they mark.
+    """Return the predicted BIO tags and idioms of each sentence, in the order of the sentences.
 
-    The form determines the words to tag, and whether an I tag without a B tag before it begins an
-    idiom (see `FormDetails`).
+    The form determines which words are tagged, and whether stray I tags count (see `FormDetails`).
     """
-    words_of_sentences = [_words(item, form) for item in sentences]
-    texts = []
-    for item, words in zip(sentences, words_of_sentences, strict=True):
-        texts.append([span_text(item.tokens, word) for word in words])
-    tags_of_sentences = tagger.tag(texts, drop_stray_tags=FORMS[form].drop_stray_tags)
+    word_spans = [_word_spans(sentence, form) for sentence in sentences]
+    words = []
+    for sentence, spans in zip(sentences, word_spans, strict=True):
+        words.append([span_text(sentence.tokens, span) for span in spans])
+    word_tags = tagger.tag(words, drop_stray_tags=FORMS[form].drop_stray_tags)
     predictions = []
-    for item, words, word_tags in zip(
-        sentences, words_of_sentences, tags_of_sentences, strict=True
-    ):
-        tags = _tags_of_tokens(words, word_tags)
-        idioms = tuple(span_text(item.tokens, span) for span in spans_of(tags))
-        predictions.append(
-            IdiomPrediction(id=item.id, outcome="ok", idioms=idioms, tags=tuple(tags))
-        )
+    for sentence, spans, tags in zip(sentences, word_spans, word_tags, strict=True):
+        predictions.append(_make_prediction(sentence, spans, tags))
     return predictions
 
 
-def _words(sentence: JamSentence, form: TrainingForm) -> list[Span]:
-    """Return the token spans of the words to tag."""
+def _word_spans(sentence: JamSentence, form: TrainingForm) -> list[Span]:
+    """Return the token span of each word to tag."""
     if FORMS[form].input == "whitespace":
         return whitespace_word_spans(sentence.tokens)
-    return [Span(number, number + 1) for number in range(len(sentence.tokens))]
+    return [Span(index, index + 1) for index in range(len(sentence.tokens))]
 
 
-def _tags_of_tokens(words: Sequence[Span], word_tags: Sequence[Tag]) -> list[Tag]:
-    """Return the tag of each token: the first has its word's tag, the others continue it."""
-    tags: list[Tag] = []
-    for (start, end), tag in zip(words, word_tags, strict=True):
-        continuation = OUTSIDE if tag == OUTSIDE else INSIDE
-        tags.append(tag)
-        tags += [continuation] * (end - start - 1)
-    return tags
+def _make_prediction(
+    sentence: JamSentence, word_spans: Sequence[Span], word_tags: Sequence[Tag]
+) -> IdiomPrediction:
+    """Return the prediction for a sentence, given the token span and the tag of each word."""
+    tags = _to_token_tags(word_spans, word_tags)
+    idioms = tuple(span_text(sentence.tokens, span) for span in spans_of(tags))
+    return IdiomPrediction(id=sentence.id, outcome="ok", idioms=idioms, tags=tuple(tags))
+
+
+def _to_token_tags(word_spans: Sequence[Span], word_tags: Sequence[Tag]) -> list[Tag]:
+    """Return the tag of each token, given the token span and the tag of each word.
+
+    The first token of a word gets the word's tag. The other tokens get I, or O if the word has O.
+    """
+    token_tags: list[Tag] = []
+    for span, word_tag in zip(word_spans, word_tags, strict=True):
+        other_tag = OUTSIDE if word_tag == OUTSIDE else INSIDE
+        token_tags.append(word_tag)
+        token_tags += [other_tag] * (span.end - span.start - 1)
+    return token_tags
 
 
 def predict_by_fold(
@@ -69,16 +74,19 @@ def predict_by_fold(
     *,
     form: TrainingForm = "paper",
 ) -> list[IdiomPrediction]:
-    """Tag the sentences of each fold with the fold's tagger; return predictions in input order.
+    """Return the predictions for all sentences, where each fold has its own tagger.
+
+    Predictions are in the order of the sentences.
 
     Args:
-        taggers: One tagger per fold, in order of fold.
+        taggers: One tagger per fold, in the order of the folds.
         sentences: Sentences to tag.
-        folds: Fold of each original by id.
-        form: Form of the training (see `predict`).
+        folds: Fold (from 0) of each original, by the original's id.
+        form: Form of the training and tagging (see `predict`).
     """
-    predictions: dict[str, IdiomPrediction] = {}
+    prediction_by_id: dict[str, IdiomPrediction] = {}
     for fold, tagger in enumerate(taggers):
-        held_out = [item for item in sentences if folds[item.original_id] == fold]
-        predictions |= {item.id: item for item in predict(tagger, held_out, form=form)}
-    return [predictions[item.id] for item in sentences]
+        sentences_of_fold = [item for item in sentences if folds[item.original_id] == fold]
+        for prediction in predict(tagger, sentences_of_fold, form=form):
+            prediction_by_id[prediction.id] = prediction
+    return [prediction_by_id[sentence.id] for sentence in sentences]

@@ -1,6 +1,7 @@
-r"""Read and write ID10M files: one `token<TAB>tag` per line, blank lines between sentences.
+r"""Read, format and divide ID10M files, which have one `token<TAB>tag` per line.
 
-Tokens keep their trailing space ("A \tO"), so a sentence is the concatenation of its tokens.
+A blank line separates two sentences. Tokens keep their trailing space ("A \tO"), so a sentence is
+the concatenation of its tokens.
 """
 
 import random
@@ -9,21 +10,26 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from pieline.core.errors import UserError, pluralize
 from pieline.core.files import read_text
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, TAGS, Span, Tag, span_text, spans_of
 
-_FOLLOWS = frozenset(product(TAGS, TAGS)) - {(OUTSIDE, INSIDE)}
-"""Pairs of a tag and a tag that may follow it."""
+_VALID_TAG_PAIRS = frozenset(product(TAGS, TAGS)) - {(OUTSIDE, INSIDE)}
+"""Pairs of successive tags that may occur."""
 _LETTER = "[0-9A-Za-z\u00c0-\u0dff]"
 """Pattern of a digit, or of a letter in scripts that separate words with spaces."""
 _GLUED = re.compile(rf"{_LETTER}\t(?={_LETTER})")
+"""Boundary of two words without a space, in tokens separated by tabs."""
 _SPACED = re.compile(rf"{_LETTER}(?:[^\S\t]+\t|\t[^\S\t]+)(?={_LETTER})")
+"""Boundary of two words with a space, in tokens separated by tabs."""
 _FEWEST_GLUED = 3
+"""Minimum number of missing spaces for which a sentence is rejected."""
 _FIRST_CJK = "\u2e80"
+"""First character of the scripts of Chinese, Japanese and Korean, which use no spaces."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class TaggedSentence:
 
     @property
     def text(self) -> str:
-        """Return the sentence text."""
+        """Return the text of the sentence."""
         return "".join(self.tokens)
 
     @cached_property
@@ -61,7 +67,8 @@ class TaggedSentence:
 def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
     """Read an ID10M file in any language.
 
-    Skips surplus blank lines, which the released files contain, and reports their number on stderr.
+    Surplus blank lines, which the public files contain, are skipped. Their number is printed on
+    stderr.
 
     Args:
         path: File to read.
@@ -70,73 +77,79 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
     Raises:
         UserError: The file has invalid UTF-8, Windows line endings, a line without exactly two
             columns, an empty token, an unknown tag, an I tag that does not follow a B or I tag, a
-            sentence whose tokens have lost their trailing spaces, or no sentences; the message
+            sentence whose tokens have lost their trailing spaces, or no sentences. The message
             states the file and, if possible, the line.
     """
     sentences: list[TaggedSentence] = []
-    for start, rows in _blocks(path):
-        tokens, tags = zip(*rows, strict=True)
-        previous: str = OUTSIDE
-        for line, tag in enumerate(tags, start=start):
-            if (previous, tag) not in _FOLLOWS:
-                raise _tag_error(tag, where=f"{path}:{line}")
-            previous = tag
-        if _is_glued("\t".join(tokens)):
+    for first_line, lines in _lines_of_sentences(path):
+        tokens: list[str] = []
+        tags: list[Any] = []
+        for number, line in enumerate(lines, start=first_line):
+            token, tag = _split_line(line, where=f"{path}:{number}")
+            tokens.append(token)
+            tags.append(tag)
+        _check_tags(tags, path, first_line)
+        if _lacks_spaces(tokens):
             raise UserError(
                 f"no spaces between the words of {''.join(tokens)[:40]!r}",
-                where=f"{path}:{start}",
+                where=f"{path}:{first_line}",
                 hint="keep the trailing space of each token, before its tab",
             )
-        name = f"{split}-{len(sentences) + 1:04d}"
-        sentences.append(TaggedSentence(id=name, tokens=tokens, tags=tags, line=start))
+        sentence_id = f"{split}-{len(sentences) + 1:04d}"
+        sentences.append(TaggedSentence(sentence_id, tuple(tokens), tuple(tags), first_line))
     if not sentences:
         raise UserError("the file has no sentences", where=path, hint="download the file again")
     return sentences
 
 
-def write_id10m(sentences: Sequence[TaggedSentence]) -> str:
+def format_id10m(sentences: Sequence[TaggedSentence]) -> str:
     """Return the content of an ID10M file with a blank line after each sentence."""
     lines = []
-    for item in sentences:
-        for token, tag in zip(item.tokens, item.tags, strict=True):
+    for sentence in sentences:
+        for token, tag in zip(sentence.tokens, sentence.tags, strict=True):
             lines.append(f"{token}\t{tag}\n")
         lines.append("\n")
     return "".join(lines)
 
 
-def _blocks(path: str | Path) -> Iterator[tuple[int, list[list[str]]]]:
-    """Yield the first line number and the (token, tag) rows of each sentence."""
-    rows: list[list[str]] = []
-    surplus: list[int] = []
-    number = 0
-    text = read_text(path)
+def _lines_of_sentences(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number (from 1) of the first line and all lines of each sentence.
+
+    At the end, the number of surplus blank lines is printed on stderr.
+    """
+    content = read_text(path)
     # Avoid splitlines, because a token may contain other characters that Unicode treats as line
     # breaks.
-    lines = text.removesuffix("\n").split("\n") if text else []
+    lines = content.removesuffix("\n").split("\n") if content else []
+    sentence_lines: list[str] = []
+    surplus_lines: list[int] = []
     for number, line in enumerate(lines, start=1):
-        if line.endswith("\r"):
-            raise UserError(
-                "Windows line endings (carriage return)",
-                where=f"{path}:{number}",
-                hint="use line feeds only, like the public files",
-            )
-        if line == "":
-            if rows:
-                yield number - len(rows), rows
-                rows = []
-            else:
-                surplus.append(number)
-            continue
-        rows.append(_columns(line, where=f"{path}:{number}"))
-    if rows:
-        yield number + 1 - len(rows), rows
-    if surplus:
-        skipped = f"skipped {pluralize(len(surplus), 'surplus blank line')}"
-        print(f"{path}: {skipped}, the first is line {surplus[0]}", file=sys.stderr)
+        if line:
+            sentence_lines.append(line)
+        elif sentence_lines:
+            yield number - len(sentence_lines), sentence_lines
+            sentence_lines = []
+        else:
+            surplus_lines.append(number)
+    if sentence_lines:
+        yield len(lines) + 1 - len(sentence_lines), sentence_lines
+    if surplus_lines:
+        skipped = f"skipped {pluralize(len(surplus_lines), 'surplus blank line')}"
+        print(f"{path}: {skipped}, the first is line {surplus_lines[0]}", file=sys.stderr)
 
 
-def _columns(line: str, *, where: str) -> list[str]:
-    """Return the token and the tag of a line."""
+def _split_line(line: str, *, where: str) -> list[str]:
+    """Return the token and the tag of a line.
+
+    Raises:
+        UserError: The line has a Windows line ending, or not exactly a token and a tag.
+    """
+    if line.endswith("\r"):
+        raise UserError(
+            "Windows line endings (carriage return)",
+            where=where,
+            hint="use line feeds only, like the public files",
+        )
     columns = line.split("\t")
     if len(columns) != 2:
         raise UserError(
@@ -149,86 +162,100 @@ def _columns(line: str, *, where: str) -> list[str]:
     return columns
 
 
-def _is_glued(text: str) -> bool:
-    """Return whether most adjacent words of a sentence lack a space between them.
+def _lacks_spaces(tokens: Sequence[str]) -> bool:
+    """Return whether at least half of the word boundaries in a sentence lack a space.
 
-    `text` has a tab between tokens. The result is False for scripts that do not use spaces.
+    The result is False for scripts that do not separate words with spaces.
     """
-    glued = len(_GLUED.findall(text))
-    is_frequent = glued >= _FEWEST_GLUED and glued >= len(_SPACED.findall(text))
-    return is_frequent and max(text) < _FIRST_CJK
+    tabbed_text = "\t".join(tokens)
+    glued = len(_GLUED.findall(tabbed_text))
+    spaced = len(_SPACED.findall(tabbed_text))
+    uses_spaces = max(tabbed_text) < _FIRST_CJK
+    return uses_spaces and glued >= _FEWEST_GLUED and glued >= spaced
 
 
-def _tag_error(tag: str, *, where: str) -> UserError:
-    """Return the error for a tag that may not follow the previous one."""
-    if tag == INSIDE:
-        return UserError(
-            f"{tag} without {BEGIN}", where=where, hint=f"begin the idiom with {BEGIN}"
-        )
-    hint = f"write one of {', '.join(TAGS)}"
-    return UserError(f"unknown tag {tag!r}", where=where, hint=hint)
+def _check_tags(tags: Sequence[str], path: str | Path, first_line: int) -> None:
+    """Raise a `UserError` if a tag is unknown, or an I tag does not follow a B or I tag."""
+    previous_tag: str = OUTSIDE
+    for number, tag in enumerate(tags, start=first_line):
+        if (previous_tag, tag) not in _VALID_TAG_PAIRS:
+            problem, hint = f"unknown tag {tag!r}", f"write one of {', '.join(TAGS)}"
+            if tag == INSIDE:
+                problem, hint = f"{tag} without {BEGIN}", f"begin the idiom with {BEGIN}"
+            raise UserError(problem, where=f"{path}:{number}", hint=hint)
+        previous_tag = tag
 
 
 SENTENCE_ENDS = frozenset(".!?")
 """Tokens at which the authors' code ends a training sentence."""
-HELD_OUT = 10
-"""Inverse of the share of sentences that are held out (one in ten)."""
+HOLD_OUT_DIVISOR = 10
+"""One in this number of sentences is held out."""
 
 
 def hold_out(
     sentences: Sequence[TaggedSentence], *, seed: int
 ) -> tuple[list[TaggedSentence], list[TaggedSentence]]:
-    """Hold out a tenth of the sentences, stratified by whether they contain an idiom.
+    """Hold out a tenth of the sentences with an idiom, and a tenth of the sentences without one.
 
-    This split is used if an encoder is trained on ID10M's dev split, which must then also provide
-    the sentences that score each epoch.
+    If an encoder is trained on ID10M's dev split, the held-out sentences score each epoch.
 
     Returns:
-        The training sentences and the held-out sentences.
+        The sentences that remain for training, and the held-out sentences.
     """
+    with_idiom = [index for index, sentence in enumerate(sentences) if sentence.spans]
+    without_idiom = [index for index, sentence in enumerate(sentences) if not sentence.spans]
     chooser = random.Random(f"hold out {seed}")  # noqa: S311 - not for secrets
-    numbers: set[int] = set()
-    for has_idiom in (True, False):
-        kind = [number for number, item in enumerate(sentences) if bool(item.spans) == has_idiom]
-        numbers.update(chooser.sample(kind, len(kind) // HELD_OUT))
-    train = [item for number, item in enumerate(sentences) if number not in numbers]
-    held_out = [item for number, item in enumerate(sentences) if number in numbers]
+    held_out_indices: set[int] = set()
+    for indices in (with_idiom, without_idiom):
+        held_out_indices.update(chooser.sample(indices, len(indices) // HOLD_OUT_DIVISOR))
+    train, held_out = [], []
+    for index, sentence in enumerate(sentences):
+        if index in held_out_indices:
+            held_out.append(sentence)
+        else:
+            train.append(sentence)
     return train, held_out
 
 
 def thin_out(
     sentences: Sequence[TaggedSentence], *, per_idiom: float | None, seed: int
 ) -> list[TaggedSentence]:
-    """Keep at most `per_idiom` sentences without an idiom per sentence with one, in input order.
+    """Remove sentences without an idiom at random, keeping the order of the sentences.
 
-    Four in five ID10M sentences have no idiom, so a model trained briefly on all of them predicts
-    only O. If `per_idiom` is None, all sentences are kept, as in the paper.
+    At most `per_idiom` sentences without an idiom are kept per sentence with an idiom. If
+    `per_idiom` is None, all sentences are kept, as in the paper. Four in five sentences of ID10M
+    have no idiom. Therefore, a model trained briefly on all sentences would predict only O.
     """
     if per_idiom is None:
         return list(sentences)
-    empty = [number for number, item in enumerate(sentences) if not item.spans]
-    limit = min(len(empty), round(per_idiom * (len(sentences) - len(empty))))
+    without_idiom = [index for index, sentence in enumerate(sentences) if not sentence.spans]
+    with_idiom_count = len(sentences) - len(without_idiom)
+    kept_count = min(len(without_idiom), round(per_idiom * with_idiom_count))
     chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
-    selected = set(chooser.sample(empty, limit))
-    return [item for number, item in enumerate(sentences) if item.spans or number in selected]
+    kept = set(chooser.sample(without_idiom, kept_count))
+    removed = set(without_idiom) - kept
+    return [sentence for index, sentence in enumerate(sentences) if index not in removed]
 
 
 def cut_at_sentence_ends(sentences: Sequence[TaggedSentence]) -> list[TaggedSentence]:
-    """Divide all tokens into sentences as the authors' code does.
+    """Divide the tokens of all sentences into new sentences, as the authors' code does.
 
-    A sentence ends only at a token of `SENTENCE_ENDS`; a sentence without such a token is joined to
-    the next. An idiom that is cut begins again in the next sentence.
+    A new sentence ends only at a token in `SENTENCE_ENDS`, so a sentence without such a token is
+    joined to the next sentence. If an idiom is cut, its second part begins a new idiom.
     """
-    pieces: list[TaggedSentence] = []
+    tagged_tokens: list[tuple[str, Tag]] = []
+    for sentence in sentences:
+        tagged_tokens += zip(sentence.tokens, sentence.tags, strict=True)
+    new_sentences: list[TaggedSentence] = []
     tokens: list[str] = []
     tags: list[Tag] = []
-    all_tokens = list(chain.from_iterable(item.tokens for item in sentences))
-    all_tags = chain.from_iterable(item.tags for item in sentences)
-    for number, (token, tag) in enumerate(zip(all_tokens, all_tags, strict=True), start=1):
+    for number, (token, tag) in enumerate(tagged_tokens, start=1):
+        is_cut_idiom = tag == INSIDE and not tags
         tokens.append(token)
-        tags.append(BEGIN if tag == INSIDE and not tags else tag)
-        if token.strip() in SENTENCE_ENDS or number == len(all_tokens):
-            name = f"piece-{len(pieces) + 1}"
-            pieces.append(TaggedSentence(name, tuple(tokens), tuple(tags)))
+        tags.append(BEGIN if is_cut_idiom else tag)
+        is_last_token = number == len(tagged_tokens)
+        if is_last_token or token.strip() in SENTENCE_ENDS:
+            sentence_id = f"piece-{len(new_sentences) + 1}"
+            new_sentences.append(TaggedSentence(sentence_id, tuple(tokens), tuple(tags)))
             tokens, tags = [], []
-    return pieces
+    return new_sentences
