@@ -1,7 +1,7 @@
-"""Read IdioTS in its released formats (a TSV, or a JSON array), and write its dataset."""
+"""Read the raw file of IdioTS (a TSV or a JSON array), and write the dataset."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
@@ -23,24 +23,29 @@ from pieline.languages.spelling import normalize
 from pieline.studies.idiots.records import PRINTED_COUNTS, DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
-"""Kinds of distractors; a lookup turns a text into the type `DistractorKind`."""
+"""Kinds of distractors; a lookup converts a string to the type `DistractorKind`."""
 _HINT = "see data/sample/idiots/README.md"
 _MIN_SHARE_WITH_IDIOM = 0.5
 """Minimum share of idiomatic sentences that contain the words of their idiom."""
 MOST_MISPLACED = 0.05
 """Maximum share of sentences that contain the idiom of other sentences instead of their own."""
 MOST_OTHER_IDS = 0.05
-"""Maximum share of sentence ids that begin with another idiom id, if most begin with their own."""
+"""Maximum share of sentence ids that do not begin with the idiom id of their row.
+
+The share is only checked if most sentence ids begin with the idiom id.
+"""
 _FEWEST = 2
-"""Minimum number of sentences with the idiom of other sentences that are reported."""
+"""Minimum number of sentences with the idiom of other sentences that is an error."""
 OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
-"""Pattern of leading words in a canonical form that are not part of the PIE: the infinitive marker
-"to" (section 3.1), and the negation in "don't quote me", because "quote me" also names this PIE.
+"""Pattern of leading words in a canonical form that are not part of the PIE.
+
+These words are the infinitive marker "to" (section 3.1), and the negation in "don't quote me",
+because "quote me" also names this PIE.
 """
 
 
-class _Released(BaseModel):
-    """A row of the table, or an object in the array."""
+class _RawRecord(BaseModel):
+    """A row of the TSV, or an object in the JSON array."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -63,10 +68,10 @@ class _Released(BaseModel):
 
 
 def read_sentences(path: str | Path) -> list[IdiotsSentence]:
-    """Read the sentences of IdioTS in file order.
+    """Read the sentences of IdioTS in file order, and check that they are plausible.
 
     Args:
-        path: Path of the released file, which is read as a TSV if its name ends in .tsv.
+        path: Path of the raw file, which is read as a TSV if its name ends in .tsv.
 
     Raises:
         UserError: The file is not a JSON array or TSV; a record is invalid (the label is not the
@@ -75,26 +80,7 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
             ids, one text with both labels, sentences without their idiom or with another one, ids
             of other idioms, swapped or mixed languages, repeated or damaged texts).
     """
-    if Path(path).suffix.lower() == ".tsv":
-        rows = _table(path)
-    else:
-        rows = read_json(path)
-        if not isinstance(rows, list) or not rows:
-            raise UserError("not a JSON array of sentences", where=path, hint=_HINT)
-    sentences = []
-    for number, row in enumerate(rows, start=1):
-        name = row.get("sentence_id", "?") if isinstance(row, dict) else "?"
-        where = f"{path}: record {number} ({name})"
-        released = validated(_Released, row, where=where, hint=_HINT)
-        fields = {
-            "id": released.sentence_id,
-            "pie_id": released.idiom_id,
-            "pie": released.idiom,
-            "sentence": released.en,
-            "translation": released.es,
-            "is_idiomatic": released.sentence_has_idiom == "True",
-        }
-        sentences.append(validated(IdiotsSentence, fields, where=where, hint=_HINT))
+    sentences = _read_raw_file(path)
     check_unique_ids([sentence.id for sentence in sentences], where=path)
     places = [
         f"{path}: record {number} ({sentence.id})"
@@ -104,36 +90,65 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     _check_idiom_ids(sentences, path)
     _check_idioms_occur(sentences, places)
     _check_columns_belong_together(sentences, places)
-    english = [(where, one.sentence) for where, one in zip(places, sentences, strict=True)]
-    spanish = [(where, one.translation) for where, one in zip(places, sentences, strict=True)]
+    english, spanish, texts_with_class = [], [], []
+    for where, sentence in zip(places, sentences, strict=True):
+        english.append((where, sentence.sentence))
+        spanish.append((where, sentence.translation))
+        text_class = (sentence.pie_id, sentence.is_idiomatic)
+        texts_with_class.append((sentence.id, sentence.sentence, text_class))
     check_texts(english)
     check_texts(spanish, repeated=False)
     check_language(english)
-    kinds = [(one.id, one.sentence, (one.pie_id, one.is_idiomatic)) for one in sentences]
-    warn_of_near_duplicates(kinds, path)
+    warn_of_near_duplicates(texts_with_class, path)
+    return sentences
+
+
+def _read_raw_file(path: str | Path) -> list[IdiotsSentence]:
+    """Read the sentences of a TSV or a JSON array, and validate each record on its own."""
+    if Path(path).suffix.lower() == ".tsv":
+        records = _read_tsv(path)
+    else:
+        records = read_json(path)
+        if not isinstance(records, list) or not records:
+            raise UserError("not a JSON array of sentences", where=path, hint=_HINT)
+    sentences = []
+    for number, record in enumerate(records, start=1):
+        sentence_id = record.get("sentence_id", "?") if isinstance(record, dict) else "?"
+        where = f"{path}: record {number} ({sentence_id})"
+        raw = validated(_RawRecord, record, where=where, hint=_HINT)
+        fields = {
+            "id": raw.sentence_id,
+            "pie_id": raw.idiom_id,
+            "pie": raw.idiom,
+            "sentence": raw.en,
+            "translation": raw.es,
+            "is_idiomatic": raw.sentence_has_idiom == "True",
+        }
+        sentences.append(validated(IdiotsSentence, fields, where=where, hint=_HINT))
     return sentences
 
 
 def _check_labels_and_languages(sentences: Sequence[IdiotsSentence], places: Sequence[str]) -> None:
     """Raise a `UserError` for an id with two idioms, a text with two labels or swapped languages.
 
-    `places` are the places of the sentences, for error messages.
+    `places` contains the location of each sentence, for error messages.
     """
-    idioms: dict[str, str] = {}
-    texts: dict[str, IdiotsSentence] = {}
+    idiom_by_id: dict[str, str] = {}
+    sentence_by_text: dict[str, IdiotsSentence] = {}
     for where, sentence in zip(places, sentences, strict=True):
-        first = idioms.setdefault(sentence.pie_id, sentence.pie)
-        if first != sentence.pie and not matches_pie(sentence.pie, first, language="english"):
-            pie, other = quote_both(sentence.pie, first)
+        idiom = sentence.pie
+        first_idiom = idiom_by_id.setdefault(sentence.pie_id, idiom)
+        if idiom != first_idiom and not matches_pie(idiom, first_idiom, language="english"):
+            quoted_idiom, quoted_first_idiom = quote_both(idiom, first_idiom)
             raise UserError(
-                f"idiom {pie} has the id {sentence.pie_id} of {other}",
+                f"idiom {quoted_idiom} has the id {sentence.pie_id} of {quoted_first_idiom}",
                 where=where,
                 hint="give each idiom its own id",
             )
-        same = texts.setdefault(text_key(sentence.sentence), sentence)
-        if same.is_idiomatic != sentence.is_idiomatic:
+        first_sentence = sentence_by_text.setdefault(text_key(sentence.sentence), sentence)
+        if first_sentence.is_idiomatic != sentence.is_idiomatic:
             raise UserError(
-                f"same text as {same.id}, but a different label",
+                f"same text as {first_sentence.id}, but a different label",
                 where=where,
                 hint="remove one of them",
             )
@@ -145,11 +160,11 @@ def _check_labels_and_languages(sentences: Sequence[IdiotsSentence], places: Seq
 
 def _check_idiom_ids(sentences: Sequence[IdiotsSentence], path: str | Path) -> None:
     """Raise a `UserError` if most idioms have several ids."""
-    ids: dict[str, set[str]] = {}
+    ids_by_idiom: dict[str, set[str]] = defaultdict(set)
     for sentence in sentences:
-        ids.setdefault(normalize(sentence.pie), set()).add(sentence.pie_id)
-    ambiguous = sum(len(ids_of_idiom) > 1 for ids_of_idiom in ids.values())
-    if 2 * ambiguous > len(ids):
+        ids_by_idiom[normalize(sentence.pie)].add(sentence.pie_id)
+    idioms_with_several_ids = sum(len(ids) > 1 for ids in ids_by_idiom.values())
+    if idioms_with_several_ids > len(ids_by_idiom) / 2:
         raise UserError(
             "most idioms have several idiom_id values",
             where=path,
@@ -159,17 +174,20 @@ def _check_idiom_ids(sentences: Sequence[IdiotsSentence], path: str | Path) -> N
 
 def _check_idioms_occur(sentences: Sequence[IdiotsSentence], places: Sequence[str]) -> None:
     """Raise a `UserError` if most idiomatic sentences do not contain their idiom."""
-    idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
-    without_idiom = [
-        where
-        for where, sentence in zip(places, sentences, strict=True)
-        if sentence.is_idiomatic and not _contains(sentence, sentence.pie)
-    ]
-    with_idiom = idiomatic - len(without_idiom)
+    idiomatic, with_idiom = 0, 0
+    places_without_idiom = []
+    for where, sentence in zip(places, sentences, strict=True):
+        if not sentence.is_idiomatic:
+            continue
+        idiomatic += 1
+        if _contains(sentence, sentence.pie):
+            with_idiom += 1
+        else:
+            places_without_idiom.append(where)
     if with_idiom < _MIN_SHARE_WITH_IDIOM * idiomatic:
         raise UserError(
             f"only {with_idiom} of {idiomatic} idiomatic sentences contain their idiom",
-            where=without_idiom[0],
+            where=places_without_idiom[0],
             hint="check that the column idiom belongs to these sentences",
         )
 
@@ -177,29 +195,34 @@ def _check_idioms_occur(sentences: Sequence[IdiotsSentence], places: Sequence[st
 def _check_columns_belong_together(
     sentences: Sequence[IdiotsSentence], places: Sequence[str]
 ) -> None:
-    """Raise a `UserError` if many rows are implausible, as after a shift of some columns."""
+    """Raise a `UserError` if many rows combine columns of different sentences.
+
+    This happens if somebody sorts or shifts only some of the columns.
+    """
     hint = "check that all columns of a row belong together"
-    pies = {sentence.pie_id: sentence.pie for sentence in sentences}
-    misplaced = []
-    other_ids = []
+    pie_by_id = {sentence.pie_id: sentence.pie for sentence in sentences}
+    with_other_pie = []
+    with_other_id = []
     for where, sentence in zip(places, sentences, strict=True):
-        contained = [name for name, pie in pies.items() if _contains(sentence, pie)]
-        if contained and sentence.pie_id not in contained:
-            misplaced.append((where, f"{sentence.sentence!r} for {sentence.pie!r}"))
+        contained_pies = [pie_id for pie_id, pie in pie_by_id.items() if _contains(sentence, pie)]
+        if contained_pies and sentence.pie_id not in contained_pies:
+            with_other_pie.append((where, f"{sentence.sentence!r} for {sentence.pie!r}"))
         if not sentence.id.startswith(f"{sentence.pie_id}-"):
-            other_ids.append((where, f"{sentence.id} for {sentence.pie_id}"))
+            with_other_id.append((where, f"{sentence.id} for {sentence.pie_id}"))
     refuse_above(
         MOST_MISPLACED,
-        misplaced,
+        with_other_pie,
         len(sentences),
         "sentences contain the idiom of other sentences instead of their own",
         fewest=_FEWEST,
         hint=hint,
     )
-    if 2 * len(other_ids) < len(sentences):
+    # In data of your own, sentence ids need not begin with the idiom id.
+    most_ids_match = len(with_other_id) < len(sentences) / 2
+    if most_ids_match:
         refuse_above(
             MOST_OTHER_IDS,
-            other_ids,
+            with_other_id,
             len(sentences),
             "sentence ids do not begin with their idiom_id",
             hint=hint,
@@ -207,64 +230,77 @@ def _check_columns_belong_together(
 
 
 def _contains(sentence: IdiotsSentence, pie: str) -> bool:
+    """Return whether a sentence contains a PIE, given in canonical form."""
     return contains_pie(sentence.sentence, OPENING.sub("", pie), language="english")
 
 
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
-    """Return whether a text has more function words of this language than of the other."""
-    other = "spanish" if language == "english" else "english"
+    """Return whether English and Spanish function words suggest that a text is in `language`."""
+    other_language = "spanish" if language == "english" else "english"
     words = normalize(text).split()
-    own_words = sum(word in get_language(language).stop_words for word in words)
-    other_words = sum(word in get_language(other).stop_words for word in words)
-    return own_words > other_words
+    stop_words = sum(word in get_language(language).stop_words for word in words)
+    other_stop_words = sum(word in get_language(other_language).stop_words for word in words)
+    return stop_words > other_stop_words
 
 
-def _table(path: str | Path) -> list[dict[str, str]]:
-    """Return the rows of a TSV file; its fields may be quoted as in CSV."""
+def _read_tsv(path: str | Path) -> list[dict[str, str]]:
+    """Read the rows of a TSV, whose fields may be quoted as in a CSV."""
     try:
-        rows = read_table(path, [], delimiter="\t", hint=_HINT)
+        numbered_rows = read_table(path, [], delimiter="\t", hint=_HINT)
     except UserError:
-        rows = read_table(path, [], delimiter="\t", quoted=False, hint=_HINT)
-    if not rows:
+        # In a file without quoted fields, a single quotation mark is part of the text.
+        numbered_rows = read_table(path, [], delimiter="\t", quoted=False, hint=_HINT)
+    if not numbered_rows:
         raise UserError("no sentences", where=path, hint=_HINT)
-    return [row for _, row in rows]
+    return [row for _, row in numbered_rows]
 
 
 def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> list[IdiotsSentence]:
-    """Set the kind of each distractor (section 3.3) that a CSV file (`sentence_id,kind`) lists.
+    """Return the sentences with the kinds of distractors (section 3.3) that a file lists.
+
+    Args:
+        sentences: Sentences without kinds.
+        path: Path of a CSV file with the columns `sentence_id` and `kind`.
 
     Raises:
         UserError: The columns are wrong, a kind is unknown, a sentence is repeated, or a sentence
             is not a distractor.
     """
-    marked = {sentence.id: sentence for sentence in sentences}
+    sentence_by_id = {sentence.id: sentence for sentence in sentences}
     for line, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_HINT):
-        where, name, kind = f"{path}:{line}", row["sentence_id"], row["kind"]
+        where, sentence_id, kind = f"{path}:{line}", row["sentence_id"], row["kind"]
         if kind not in KINDS:
             raise UserError(
                 f"unknown kind {kind!r}", where=where, hint=f"use one of {', '.join(KINDS)}"
             )
-        if name not in marked or marked[name].is_idiomatic:
-            wrong = "is idiomatic" if name in marked else "is not in the data"
+        sentence = sentence_by_id.get(sentence_id)
+        if sentence is None or sentence.is_idiomatic:
+            problem = "is not in the data" if sentence is None else "is idiomatic"
             raise UserError(
-                f"sentence {name!r} {wrong}", where=where, hint="list only distractors in the data"
+                f"sentence {sentence_id!r} {problem}",
+                where=where,
+                hint="list only distractors in the data",
             )
-        if marked[name].distractor_kind:
+        if sentence.distractor_kind:
             raise UserError(
-                f"sentence {name!r} occurs twice", where=where, hint="remove one of the lines"
+                f"sentence {sentence_id!r} occurs twice",
+                where=where,
+                hint="remove one of the lines",
             )
-        marked[name] = marked[name].model_copy(update={"distractor_kind": KINDS[kind]})
-    return list(marked.values())
+        sentence_by_id[sentence_id] = sentence.model_copy(update={"distractor_kind": KINDS[kind]})
+    return list(sentence_by_id.values())
 
 
 Origin = Literal["sample", "released", "unverified", "own"]
-"""Origin of the sentences: this repository's sample, the paper's file, a file of the same name that
-could not be verified, or the user's own data.
+"""Origin of the sentences.
+
+The sentences are this repository's sample, the verified public data ("released"), a file with the
+name of the public data that could not be verified, or the user's own data.
 """
 
 
 class IdiotsManifest(Verification):
-    """Description of an IdioTS dataset."""
+    """Origin and counts of an IdioTS dataset, as written to its manifest."""
 
     origin: Origin
     sentences: int
@@ -293,7 +329,12 @@ def save_dataset(
 ) -> None:
     """Write sentences.jsonl and manifest.json to a folder.
 
-    `limit` is the number of sentences to write (None for all); the manifest describes all.
+    Args:
+        folder: Folder of the dataset.
+        sentences: All sentences, which the manifest describes.
+        origin: Origin of the sentences.
+        verification: Result of comparing the raw file with the public data.
+        limit: Number of sentences to write; None for all.
     """
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
     kinds = Counter(sentence.distractor_kind for sentence in sentences if sentence.distractor_kind)
@@ -311,11 +352,14 @@ def save_dataset(
 
 
 def count_problem(sentences: Sequence[IdiotsSentence]) -> str:
-    """Return the first difference from the counts in the paper, or "" if they agree."""
+    """Return the first count that differs from the paper; "" if all counts agree."""
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
-    idioms = len({sentence.pie_id for sentence in sentences})
-    counts = (idioms, idiomatic, len(sentences) - idiomatic)
-    for count, (kind, printed) in zip(counts, PRINTED_COUNTS.items(), strict=True):
-        if count != printed:
-            return f"{count} {kind}, the paper {printed}"
+    counts = {
+        "idioms": len({sentence.pie_id for sentence in sentences}),
+        "idiomatic sentences": idiomatic,
+        "distractors": len(sentences) - idiomatic,
+    }
+    for name, printed_count in PRINTED_COUNTS.items():
+        if counts[name] != printed_count:
+            return f"{counts[name]} {name}, the paper {printed_count}"
     return ""

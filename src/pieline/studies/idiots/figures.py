@@ -1,7 +1,8 @@
-"""Figure of IdioTS: recall and specificity."""
+"""Draw the figure of IdioTS: recall against specificity."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING
@@ -21,17 +22,18 @@ if TYPE_CHECKING:
 
 GREY = "#777777"
 _PRINTED = " (printed)"
-
+"""End of the label of a printed model."""
 MARKERS = "os^v<>pX*h"
-"""Shapes of our runs; they differ so that coinciding points stay visible."""
+"""Marker shapes of our runs; they differ, so that coinciding points stay visible."""
 _PRINTED_MARKERS = "sD^vP*X"
+"""Marker shapes of printed models."""
 
 
 def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
-    """Plot each run with its 95% intervals, and the printed numbers as hollow markers.
+    """Plot each run with 95% intervals, and each printed model as a hollow marker.
 
     The dashed line marks a balanced accuracy of 0.5, which a model can reach without using the
-    sentence. Runs with undefined recall or specificity have no marker, but are in the legend.
+    sentence. Runs with undefined recall or specificity are only in the legend.
     """
     import matplotlib.pyplot as plt
 
@@ -47,12 +49,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
         ylabel="recall",
         aspect="equal",
     )
-    handles, labels = axis.get_legend_handles_labels()
-    # The sort is stable: our runs come first, then the printed numbers.
-    entries = sorted(
-        zip(handles, labels, strict=True), key=lambda entry: entry[1].endswith(_PRINTED)
-    )
-    add_legend(figure, [handle for handle, _ in entries], [label for _, label in entries])
+    _add_legend_of_runs(figure, axis)
     is_sample = any(item.origin == "sample" for item in metrics)
     add_notes(figure, [SAMPLE_NOTE] if is_sample else [])
     return figure
@@ -76,17 +73,19 @@ def _draw_balanced_line(axis: Axes) -> None:
 def _draw_runs(
     axis: Axes, metrics: Sequence[DetectionMetrics], models: Sequence[ModelDescription]
 ) -> None:
-    names = run_labels([tuple(run_of(item).values()) for item in metrics], models)
-    for label, item, marker in zip(names, metrics, cycle(MARKERS), strict=False):
+    """Draw a marker with 95% intervals for each run."""
+    labels = run_labels([tuple(run_of(item).values()) for item in metrics], models)
+    for label, item, marker in zip(labels, metrics, cycle(MARKERS), strict=False):
         recall, specificity = item.recall, item.specificity
         if recall.value is None or specificity.value is None:
+            # An empty plot adds an entry to the legend.
             axis.plot([], [], marker, label=f"{label}: nothing to measure")
             continue
         axis.errorbar(
             specificity.value,
             recall.value,
-            xerr=_reach(specificity),
-            yerr=_reach(recall),
+            xerr=_distances_to_bounds(specificity),
+            yerr=_distances_to_bounds(recall),
             fmt=marker,
             markersize=5,
             elinewidth=0.8,
@@ -96,7 +95,8 @@ def _draw_runs(
 
 
 def _draw_printed(axis: Axes, printed: Mapping[tuple[str, ...], Mapping[str, float]]) -> None:
-    for marker, ((model,), row) in zip(_PRINTED_MARKERS, printed.items(), strict=False):
+    """Draw a hollow marker for each printed model; `printed` contains the rows of Table 1."""
+    for ((model,), row), marker in zip(printed.items(), _PRINTED_MARKERS, strict=False):
         axis.plot(
             row["specificity"],
             row["recall"],
@@ -118,15 +118,31 @@ RECALL_SPECIFICITY = Figure(
 )
 
 
+def _add_legend_of_runs(figure: Drawing, axis: Axes) -> None:
+    """Draw a legend with our runs, followed by the printed models."""
+    all_handles, all_labels = axis.get_legend_handles_labels()
+    handles, labels = [], []
+    for is_printed in (False, True):
+        for handle, label in zip(all_handles, all_labels, strict=True):
+            if label.endswith(_PRINTED) == is_printed:
+                handles.append(handle)
+                labels.append(label)
+    add_legend(figure, handles, labels)
+
+
 def add_legend(figure: Drawing, handles: Sequence[Artist], labels: Sequence[str]) -> None:
-    """Draw a legend above the axes, and make room for it."""
+    """Draw a legend above the panel, and make the figure higher by the height of the legend."""
     # At this font size, two labels of up to 26 characters fit side by side.
-    columns = 2 if max(map(len, labels), default=0) <= 26 else 1
-    figure.set_figheight(figure.get_figheight() + 0.14 * -(-len(labels) // columns))
+    longest_label = max((len(label) for label in labels), default=0)
+    columns = 2 if longest_label <= 26 else 1
+    lines = math.ceil(len(labels) / columns)
+    figure.set_figheight(figure.get_figheight() + 0.14 * lines)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=SMALLEST)
 
 
-def _reach(score: Score) -> list[list[float]]:
-    """Return the distances of the interval's bounds from the value."""
+def _distances_to_bounds(score: Score) -> list[list[float]]:
+    """Return the distances from a score to the bounds of its interval, as matplotlib's errors."""
     assert score.value is not None and score.low is not None and score.high is not None
-    return [[max(0.0, score.value - score.low)], [max(0.0, score.high - score.value)]]
+    below = max(0.0, score.value - score.low)
+    above = max(0.0, score.high - score.value)
+    return [[below], [above]]

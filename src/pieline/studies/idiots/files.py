@@ -13,35 +13,39 @@ Idiots = Study[IdiotsSettings]
 
 
 def constraints(study: Idiots, *kinds: str) -> dict[str, str]:
-    """Return the wildcard constraints of runs of models of these kinds (default: all kinds)."""
+    """Return the constraints of the wildcards `model` and `setting` in the paths of runs.
+
+    Without `kinds`, models of all kinds are allowed.
+    """
+    model_kinds = kinds or ("llm", "predictions")
+    settings = {*get_args(DetectionSetting), *study.settings.prompts, *study.external_settings()}
     return {
-        "model": study.project.constraint(*kinds or ("llm", "predictions")),
-        "setting": alternatives(
-            {*get_args(DetectionSetting), *study.settings.prompts, *study.external_settings()}
-        ),
+        "model": study.project.constraint(*model_kinds),
+        "setting": alternatives(settings),
     }
 
 
 def kinds(study: Idiots) -> str | None:
-    """Return the path of the file with kinds of distractors, if any."""
+    """Return the path of the file with the kinds of distractors; None if there is no such file."""
     return paths.SAMPLE_KINDS if study.project.is_sample else study.settings.distractor_kinds
 
 
 def raw_files(study: Idiots) -> list[str]:
-    """Return the paths of the sentences and the kinds of distractors; [] without sentences."""
+    """Return the paths of the sentences and the kinds of distractors; empty without sentences."""
     if no_data(study):
         return []
     files = [f"results/raw/{raw_name(study)}"]
-    if kinds_file := kinds(study):
+    kinds_file = kinds(study)
+    if kinds_file:
         files.append(kinds_file)
     return files
 
 
 def origin(study: Idiots) -> Origin:
-    """Return the origin of the sentences before their digest is checked."""
+    """Return the origin of the sentences; public data is "unverified" until it is verified."""
     return "unverified" if study.project.data == "released" else study.project.data
 
 
 def other_targets(study: Idiots) -> list[str]:
-    """Return the paths of the files with cases for human judgment."""
+    """Return the paths of the files with cases that people can judge."""
     return [paths.CASES.format(**run.where) for run in study.plan.made()]

@@ -1,4 +1,4 @@
-"""Per-sentence results of IdioTS, as exported items and as evidence on the results page."""
+"""Answers of IdioTS's runs to single sentences, for the export and the results page."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -24,15 +24,17 @@ class IdiotsItem(Item):
 
     Attributes:
         id, pie_id: Ids of the sentence and of its PIE.
-        distractor_kind: Kind of distractor; null for idiomatic sentences and unmarked distractors.
-        gold: Whether the sentence is idiomatic.
-        answer: Whether the model detected an idiom; null if the answer is unreadable.
-        named: Idiom named in the answer; null if there is none.
-        correct: Whether answer and gold agree; unreadable answers are wrong.
-        names_pie: Whether the model detected an idiom and named the sentence's PIE. The number of
-            these answers is the numerator of True Positive Consistency for idiomatic sentences, and
-            of the distractor PIE ratio for distractors.
-        judged_by: Source of `names_pie`: a person or the matching function.
+        distractor_kind: Kind of distractor; null for idiomatic sentences and for distractors whose
+            kind is unknown.
+        gold: Class of the sentence: whether it is idiomatic.
+        answer: Class that the model chose: whether it detected an idiom; null if the answer is
+            unreadable.
+        named: Idiom named in the answer; null if the answer names no idiom.
+        correct: Whether `answer` and `gold` agree; unreadable answers are wrong.
+        names_pie: Whether the model detected an idiom and named the PIE of the sentence. For
+            idiomatic sentences, these answers are the numerator of True Positive Consistency. For
+            distractors, they are the numerator of the distractor PIE ratio.
+        judged_by: Whether a person or the matching function decided `names_pie`.
         answer_key: Key of the recorded answer.
     """
 
@@ -53,20 +55,24 @@ class IdiotsItem(Item):
 
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
-        """Yield the items of all runs, with sentences in dataset order."""
+        """Yield the items of all runs; the items of a run have the order of the dataset."""
         pool = Pool()
         verdicts_path = inputs.files.get("verdicts", "")
         cases = read_cases(verdicts_path) if verdicts_path else []
-        for metric, shared in runs(inputs):
+        for metric, run_fields in runs(inputs):
             setting = metric.fields["setting"]
-            answered = answers_behind(metric, pool)
-            run = RunIdentity(shared["model"], setting, shared["seed"])
-            answers = [answer for _, answer in answered]
-            verdicts = human_verdicts(cases, answers, run, where=verdicts_path)
-            for sentence, answer in answered:
-                verdict = verdicts.get(sentence.id)
+            run = RunIdentity(run_fields["model"], setting, run_fields["seed"])
+            sentences_with_answers = read_answers(metric, pool)
+            answers = [answer for _, answer in sentences_with_answers]
+            judged_cases = human_verdicts(cases, answers, run, where=verdicts_path)
+            for sentence, answer in sentences_with_answers:
+                judged_case = judged_cases.get(sentence.id)
+                if judged_case:
+                    is_pie_named = judged_case.verdict == "yes"
+                else:
+                    is_pie_named = names_pie(sentence, answer)
                 yield cls(
-                    **shared,
+                    **run_fields,
                     language="english",
                     setting=setting,
                     id=sentence.id,
@@ -79,24 +85,23 @@ class IdiotsItem(Item):
                     named=answer.idiom,
                     outcome=answer.outcome,
                     correct=answer.has_idiom == sentence.is_idiomatic,
-                    names_pie=(
-                        verdict.verdict == "yes" if verdict else names_pie(sentence, answer)
-                    ),
-                    judged_by="person" if verdict else "matching",
+                    names_pie=is_pie_named,
+                    judged_by="person" if judged_case else "matching",
                     answer_key=answer.answer_key,
                 )
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return the answer to each sentence.
+        """Return the answers behind a metric file, for the results page.
 
         Returns None if the metrics were not computed from exactly one prediction file.
         """
-        if len(metric.predictions(".jsonl")) != 1:
+        predictions_paths = metric.predictions(".jsonl")
+        if len(predictions_paths) != 1:
             return None
         sentences_path = input_of(metric, _SENTENCES)
         rows = []
-        for sentence, answer in answers_behind(metric, pool):
+        for sentence, answer in read_answers(metric, pool):
             pool.add(sentences_path, sentence.id, partial(_page_text, sentence))
             rows.append(
                 {
@@ -109,13 +114,14 @@ class IdiotsItem(Item):
             )
         return {
             "kind": "detection",
-            "predictions": metric.predictions(".jsonl")[0],
+            "predictions": predictions_paths[0],
             "sentences": sentences_path,
             "rows": rows,
         }
 
 
 def _page_text(sentence: IdiotsSentence) -> Json:
+    """Return a sentence as shown on the results page."""
     return {
         "parts": [sentence.sentence, "", ""],
         "usage": "idiomatic" if sentence.is_idiomatic else "distractor",
@@ -124,15 +130,16 @@ def _page_text(sentence: IdiotsSentence) -> Json:
 
 
 _SENTENCES = "/sentences.jsonl"
+"""End of the path of the file with the sentences."""
 
 
-def answers_behind(
+def read_answers(
     metric: MetricFile, pool: Pool
 ) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
-    """Return each sentence of a metric file's run with its answer."""
-    (path,) = metric.predictions(".jsonl")
+    """Return each sentence with the answer from which a metric file was computed."""
+    (predictions_path,) = metric.predictions(".jsonl")
     sentences = pool.read(input_of(metric, _SENTENCES), _load_sentences)
-    return paired(sentences, load_jsonl(path, DetectionPrediction))
+    return paired(sentences, load_jsonl(predictions_path, DetectionPrediction))
 
 
 def _load_sentences(path: str) -> list[IdiotsSentence]:
@@ -140,6 +147,7 @@ def _load_sentences(path: str) -> list[IdiotsSentence]:
 
 
 def _page_answer(answer: DetectionPrediction) -> str:
+    """Return an answer as shown on the results page."""
     if answer.has_idiom is None:
         return f"{answer.outcome}: {answer.reason}" if answer.reason else answer.outcome
     if not answer.has_idiom:

@@ -1,8 +1,8 @@
 """Metrics of idiom detection on IdioTS (section 5), each with a 95% bootstrap interval.
 
 An unreadable answer (unparseable, empty, refused, ...) counts as wrong in accuracy, recall and
-specificity, and is excluded from precision, True Positive Consistency and the false positives; the
-outcome counts list unreadable answers separately.
+specificity. Precision, True Positive Consistency and the false positives ignore unreadable answers.
+The number of unreadable answers is in the counts of outcomes.
 """
 
 from collections import Counter
@@ -40,10 +40,14 @@ Indicator = NDArray[np.bool_]
 
 
 class Score(Frozen):
-    """A fraction with its 95% interval.
+    """A fraction and its 95% interval.
 
-    `value` is None if the fraction is undefined; `low` and `high` are None if the interval is.
-    `count` and `of` are the numerator and denominator; both are None for balanced accuracy.
+    Attributes:
+        value: The fraction; None if it is undefined.
+        count: Numerator; None for balanced accuracy.
+        of: Denominator; None for balanced accuracy.
+        low: Lower bound of the interval; None if the interval is undefined.
+        high: Upper bound of the interval; None if the interval is undefined.
     """
 
     value: float | None
@@ -64,16 +68,16 @@ class DetectionMetrics(MetricRecord):
         distractor_pie_ratio: Share of distractors whose associated PIE was given a figurative
             meaning (section 5.2.1, Table 3).
         by_distractor_kind: Specificity and distractor PIE ratio of each kind of distractor; empty
-            if the distractors are not marked.
+            if the kinds are unknown.
         outcomes: Number of answers by outcome.
-        verdicts: Number of answers that detect an idiom, judged by a person or only by the
-            matching function.
-        kappa: Cohen's kappa between human verdicts and those of the matching function, on the
-            answers that a person judged; None if there are no judged answers or all verdicts are
-            the same.
+        verdicts: Number of answers that detect an idiom, by who judged them: a person (`human`) or
+            only the matching function (`automatic`).
+        kappa: Cohen's kappa between human verdicts and verdicts of the matching function, on the
+            answers that a person judged; None if there are no such answers or all verdicts are the
+            same.
         errors: Number of idiomatic sentences in which the model detected no idiom
-            (`false_negatives`) or a different idiom (`wrong_idiom`), and of distractors in which it
-            detected the PIE (`false_positives_on_pie`) or something else
+            (`false_negatives`) or a different idiom (`wrong_idiom`), and number of distractors in
+            which the model detected the PIE (`false_positives_on_pie`) or a different idiom
             (`false_positives_elsewhere`).
         error_types: Number of wrong idioms by the error type that a person assigned; empty if no
             error type was assigned.
@@ -106,7 +110,7 @@ class DetectionMetrics(MetricRecord):
 def _fraction(
     name: str, get: Callable[[DetectionMetrics], Score], better: Literal["high", "low"] = "high"
 ) -> Measure[DetectionMetrics]:
-    """Return the measure of a score and its interval."""
+    """Return the measure of a score and its interval; `get` returns the score of a record."""
     return Measure(
         name,
         lambda item: get(item).value,
@@ -125,23 +129,24 @@ def _interval(score: Score) -> Interval | None:
 def _count(
     name: str, value: Callable[[DetectionMetrics], int | None], unknown: str = ""
 ) -> Measure[DetectionMetrics]:
+    """Return a measure without decimals; `unknown` is the reason for a missing value."""
     return Measure(name, value, decimals=0, unknown=unknown)
 
 
 def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
-    """Return a getter for one count in a field that maps names to counts."""
-    return lambda item: int(getattr(item, field)[key])
+    """Return a function that returns the count `key` in a field of counts of a record."""
+    return lambda metrics: int(getattr(metrics, field)[key])
 
 
-def _count_of_type(name: ErrorType, item: DetectionMetrics) -> int | None:
-    """Return the number of errors of a type; None if nobody assigned types to the wrong idioms."""
-    if item.errors["wrong_idiom"] and not item.error_types:
+def _count_of_type(error_type: ErrorType, metrics: DetectionMetrics) -> int | None:
+    """Return the number of wrong idioms of a type; None if nobody assigned types to them."""
+    if metrics.errors["wrong_idiom"] and not metrics.error_types:
         return None
-    return item.error_types.get(name, 0)
+    return metrics.error_types.get(error_type, 0)
 
 
 UNSORTED = "its wrong idioms are not sorted yet (error type, in the cases to judge)"
-"""Why a run has no numbers of error types."""
+"""Reason for missing numbers of error types."""
 DETECTION = (
     _fraction("accuracy", attrgetter("accuracy")),
     _fraction("misclassification_rate", attrgetter("misclassification_rate"), "low"),
@@ -186,34 +191,39 @@ ERRORS = tuple(
         "false_positives_elsewhere",
     )
 )
-"""Errors of section 5.2.1."""
+"""Measures of the errors in section 5.2.1."""
 ERROR_TYPES = tuple(
-    _count(name, partial(_count_of_type, name), UNSORTED) for name in get_args(ErrorType)
+    _count(error_type, partial(_count_of_type, error_type), UNSORTED)
+    for error_type in get_args(ErrorType)
 )
-"""Types of wrong idioms in section 5.2.1."""
+"""Measures of the types of wrong idioms in section 5.2.1."""
 
 
-def _of_kind(kind: DistractorKind) -> tuple[Measure[DetectionMetrics], ...]:
-    """Return the measures of a kind of distractor."""
-    ratio = partial(_score_of_kind, kind, "distractor_pie_ratio")
-    specificity = partial(_score_of_kind, kind, "specificity")
+def _measures_of_kind(kind: DistractorKind) -> tuple[Measure[DetectionMetrics], ...]:
+    """Return the measures of one kind of distractor."""
+
+    def ratio(metrics: DetectionMetrics) -> Score:
+        return metrics.by_distractor_kind[kind]["distractor_pie_ratio"]
+
+    def specificity(metrics: DetectionMetrics) -> Score:
+        return metrics.by_distractor_kind[kind]["specificity"]
+
     return (
         _fraction(f"ratio_{kind}", ratio, "low"),
-        _count(f"distractors_{kind}", lambda item: ratio(item).of),
+        _count(f"distractors_{kind}", lambda metrics: ratio(metrics).of),
         _fraction(f"specificity_{kind}", specificity),
     )
 
 
-def _score_of_kind(kind: DistractorKind, name: str, item: DetectionMetrics) -> Score:
-    return item.by_distractor_kind[kind][name]
-
-
-BY_KIND = {kind: _of_kind(kind) for kind in get_args(DistractorKind)}
+BY_KIND = {kind: _measures_of_kind(kind) for kind in get_args(DistractorKind)}
 """Measures of each kind of distractor."""
 
 
 class Fraction(NamedTuple):
-    """A metric as masks over sentences: numerator and denominator."""
+    """Sentences that a metric counts in its numerator and in its denominator.
+
+    Both attributes contain whether each sentence is counted.
+    """
 
     counted: Indicator
     base: Indicator
@@ -231,31 +241,46 @@ def detection_metrics(
 ) -> DetectionMetrics:
     """Score one run.
 
-    `verdicts` are human verdicts by sentence id, which override the verdicts of the matching
-    function.
+    Args:
+        sentences: Sentences of IdioTS.
+        predictions: Prediction for each sentence, in any order.
+        run: Model, setting and seed.
+        evidence: Conditions and digests to store in the result.
+        origin: Origin of the sentences.
+        resamples: Number of bootstrap resamples.
+        verdicts: Human verdicts by sentence id, which replace verdicts of the matching function.
 
     Raises:
         UserError: Sentences and predictions do not match.
     """
     verdicts = verdicts or {}
-    cases = paired(sentences, predictions)
-    gold = np.array([int(sentence.is_idiomatic) for sentence, _ in cases])
-    answers = np.array([_label(prediction) for _, prediction in cases])
-    matched = {case[0].id: names_pie(*case) for case in cases}
-    human_matches = {name: case.verdict == "yes" for name, case in verdicts.items()}
-    matches = np.array(list((matched | human_matches).values()), dtype=bool)
+    pairs = paired(sentences, predictions)
+    gold = np.array([int(sentence.is_idiomatic) for sentence, _ in pairs])
+    answers = np.array([_class_of_answer(prediction) for _, prediction in pairs])
+    automatic_verdicts, final_verdicts = {}, []
+    for sentence, prediction in pairs:
+        automatic_verdict = names_pie(sentence, prediction)
+        automatic_verdicts[sentence.id] = automatic_verdict
+        case = verdicts.get(sentence.id)
+        final_verdicts.append(case.verdict == "yes" if case else automatic_verdict)
+    matches = np.array(final_verdicts, dtype=bool)
     fractions = _fractions(gold, answers, matches)
     # The class sizes are fixed by the dataset's design, so sentences are drawn within classes.
     draws = draw_units(gold, resamples=resamples, seed=BOOTSTRAP_SEED)
     scores = {name: _score(fraction, draws) for name, fraction in fractions.items()}
-    if (accuracy := scores["accuracy"].value) is not None:
+    accuracy = scores["accuracy"].value
+    if accuracy is not None:
         # Match scikit-learn's result, from which the ratio of counts may differ in the last digit.
         rate = scores["misclassification_rate"]
         scores["misclassification_rate"] = rate.model_copy(update={"value": 1 - accuracy})
     positives = [prediction for prediction in predictions if prediction.has_idiom]
-    human = sum(prediction.id in verdicts for prediction in positives)
+    judged_by_people = sum(prediction.id in verdicts for prediction in positives)
     outcomes = Counter(prediction.outcome for prediction in predictions)
-    types = Counter(case.error_type for case in verdicts.values() if case.error_type)
+    error_types = Counter(case.error_type for case in verdicts.values() if case.error_type)
+    kappa = cohen_kappa(
+        [automatic_verdicts[sentence_id] for sentence_id in verdicts],
+        [case.verdict == "yes" for case in verdicts.values()],
+    )
     return DetectionMetrics(
         model=run.model,
         setting=run.setting,
@@ -264,41 +289,55 @@ def detection_metrics(
         idiomatic=int(np.sum(gold == YES)),
         distractors=int(np.sum(gold == NO)),
         **scores,
-        balanced_accuracy=_balanced(scores, fractions, draws),
-        by_distractor_kind=_by_kind(cases, fractions, draws),
+        balanced_accuracy=_balanced_accuracy(scores, fractions, draws),
+        by_distractor_kind=_scores_by_kind(sentences, fractions, draws),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
-        verdicts={"human": human, "automatic": len(positives) - human},
-        kappa=cohen_kappa([matched[name] for name in human_matches], list(human_matches.values())),
+        verdicts={"human": judged_by_people, "automatic": len(positives) - judged_by_people},
+        kappa=kappa,
         errors=_errors(gold, answers, matches),
-        error_types={name: types[name] for name in get_args(ErrorType)} if types else {},
+        error_types=(
+            {name: error_types[name] for name in get_args(ErrorType)} if error_types else {}
+        ),
         resamples=resamples,
         **evidence.of_record,
     )
 
 
-def _label(prediction: DetectionPrediction) -> int:
+def _class_of_answer(prediction: DetectionPrediction) -> int:
     """Return the class of an answer: `YES`, `NO` or `UNREADABLE`."""
-    return UNREADABLE if prediction.has_idiom is None else int(prediction.has_idiom)
+    if prediction.has_idiom is None:
+        return UNREADABLE
+    return YES if prediction.has_idiom else NO
 
 
 def _fractions(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, Fraction]:
-    """Return every metric that is a ratio of two counts, by its name in `DetectionMetrics`."""
-    everything = np.ones(len(gold), dtype=bool)
+    """Return each metric that is a ratio of two counts, by its name in `DetectionMetrics`.
+
+    Args:
+        gold: Class of each sentence.
+        answers: Class of each answer.
+        matches: Whether each answer names the PIE of the sentence.
+    """
+    all_sentences = np.ones(len(gold), dtype=bool)
     idiomatic, distractor, positive = gold == YES, gold == NO, answers == YES
     right = gold == answers
+    true_positive = idiomatic & positive
     return {
-        "accuracy": Fraction(right, everything),
-        "misclassification_rate": Fraction(~right, everything),
-        "recall": Fraction(idiomatic & positive, idiomatic),
+        "accuracy": Fraction(right, all_sentences),
+        "misclassification_rate": Fraction(~right, all_sentences),
+        "recall": Fraction(true_positive, idiomatic),
         "specificity": Fraction(distractor & (answers == NO), distractor),
-        "precision": Fraction(idiomatic & positive, positive),
-        "true_positive_consistency": Fraction(idiomatic & positive & matches, idiomatic & positive),
+        "precision": Fraction(true_positive, positive),
+        "true_positive_consistency": Fraction(true_positive & matches, true_positive),
         "distractor_pie_ratio": Fraction(distractor & positive & matches, distractor),
     }
 
 
 def _errors(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, int]:
-    """Return the number of errors of each kind, by its name in `DetectionMetrics.errors`."""
+    """Return the number of each kind of error, by its name in `DetectionMetrics.errors`.
+
+    The arguments are the same as those of `_fractions`.
+    """
     idiomatic, distractor, positive = gold == YES, gold == NO, answers == YES
     return {
         "false_negatives": int(np.sum(idiomatic & (answers == NO))),
@@ -308,36 +347,39 @@ def _errors(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, int]
     }
 
 
-def _by_kind(
-    cases: Sequence[tuple[IdiotsSentence, DetectionPrediction]],
-    fractions: Mapping[str, Fraction],
-    draws: Counts,
+def _scores_by_kind(
+    sentences: Sequence[IdiotsSentence], fractions: Mapping[str, Fraction], draws: Counts
 ) -> dict[str, dict[str, Score]]:
-    """Return specificity and distractor PIE ratio by kind of distractor, for kinds that occur."""
-    by_kind: dict[str, dict[str, Score]] = {}
+    """Return specificity and distractor PIE ratio for each kind of distractor that occurs."""
+    scores_by_kind: dict[str, dict[str, Score]] = {}
     for kind in get_args(DistractorKind):
-        members = np.array([sentence.distractor_kind == kind for sentence, _ in cases])
-        if not members.any():
+        is_of_kind = np.array([sentence.distractor_kind == kind for sentence in sentences])
+        if not is_of_kind.any():
             continue
-        by_kind[kind] = {}
+        scores_by_kind[kind] = {}
         for name in ("specificity", "distractor_pie_ratio"):
             counted, base = fractions[name]
-            by_kind[kind][name] = _score(Fraction(counted & members, base & members), draws)
-    return by_kind
+            of_kind = Fraction(counted & is_of_kind, base & is_of_kind)
+            scores_by_kind[kind][name] = _score(of_kind, draws)
+    return scores_by_kind
 
 
 def _score(fraction: Fraction, draws: Counts) -> Score:
-    count, base = int(fraction.counted.sum()), int(fraction.base.sum())
-    if not base:
-        return Score(value=None, count=count, of=base)
-    bounds = interval_bounds(resampled_ratios(draws, *fraction))
-    return Score(value=count / base, count=count, of=base, **bounds)
+    """Return a metric and its 95% interval.
+
+    `draws` contains how often each resample draws each sentence (see `draw_units`).
+    """
+    numerator, denominator = int(fraction.counted.sum()), int(fraction.base.sum())
+    if denominator == 0:
+        return Score(value=None, count=numerator, of=denominator)
+    bounds = interval_bounds(resampled_ratios(draws, fraction.counted, fraction.base))
+    return Score(value=numerator / denominator, count=numerator, of=denominator, **bounds)
 
 
-def _balanced(
+def _balanced_accuracy(
     scores: Mapping[str, Score], fractions: Mapping[str, Fraction], draws: Counts
 ) -> Score:
-    """Return the mean of recall and specificity; its value is None if one of them is undefined."""
+    """Return the mean of recall and specificity; undefined if recall or specificity is."""
     recall, specificity = scores["recall"].value, scores["specificity"].value
     if recall is None or specificity is None:
         return Score(value=None)
@@ -353,4 +395,7 @@ def interval_bounds(resampled: Ratios) -> dict[str, float]:
     decimals, because the remaining digits differ between machines.
     """
     interval = percentile_interval(resampled)
-    return {name: round(value, 6) + 0.0 for name, value in interval} if interval else {}
+    if interval is None:
+        return {}
+    # Adding 0.0 turns -0.0 into 0.0.
+    return {"low": round(interval.low, 6) + 0.0, "high": round(interval.high, 6) + 0.0}

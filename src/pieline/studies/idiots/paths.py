@@ -17,24 +17,26 @@ CASES_CSV = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.csv"
 METRICS = "results/metrics/idiots/{model}/{setting}/seed-{seed}.json"
 
 TABLE = "idiots/idioms_sentences.tsv"
-"""Name of a raw file that may contain the sentences."""
+"""Name of the raw file with the sentences in the public data, a table."""
 ARRAY = "idiots/idiots.json"
-"""Name of the other raw file that may contain the sentences."""
+"""Name of the raw file with the sentences in the sample, a JSON array."""
 
 
 def raw_name(study: ConfiguredStudy) -> str:
-    """Return the raw file name of the sentences.
+    """Return the name of the raw file with the sentences.
 
-    The file is a JSON array in the sample, and in own data that has an array but no table. In
-    all other cases, the file is a table.
+    The user's own data may contain either file.
     """
-    own_array = study.project.own_data and not study.project.is_available(TABLE)
-    is_array = study.project.is_sample or (own_array and study.project.is_available(ARRAY))
-    return ARRAY if is_array else TABLE
+    project = study.project
+    if project.is_sample:
+        return ARRAY
+    if project.own_data and not project.is_available(TABLE) and project.is_available(ARRAY):
+        return ARRAY
+    return TABLE
 
 
 def no_data(study: ConfiguredStudy) -> str:
-    """Return why the sentences are missing; empty if they are available."""
+    """Return the reason why the sentences are missing; empty if they are available."""
     name = raw_name(study)
-    is_available = study.project.data != "released" or study.project.is_available(name)
-    return "" if is_available else f"the mirror has no {name}"
+    is_missing = study.project.data == "released" and not study.project.is_available(name)
+    return f"the mirror has no {name}" if is_missing else ""

@@ -39,10 +39,13 @@ from pieline.studies.idiots.records import PRINTED_COUNTS, DetectionPrediction, 
 from pieline.studies.idiots.settings import DetectionParameters, OwnParameters
 
 MOST_CONTRADICTIONS = 0.2
-"""Maximum share of "no" rows that name an idiom and of "yes" rows that name none; an error is
-reported only if both shares are larger."""
+"""Largest share of external predictions that may contradict themselves.
+
+An error is reported if the share of "no" rows that name an idiom and the share of "yes" rows that
+name no idiom are both larger.
+"""
 _INPUT_TOKENS = 242
-"""Mean input tokens of a question with the paper's prompt."""
+"""Mean number of input tokens of a question with the paper's prompt."""
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "json_schema",
     "json_schema": {
@@ -64,26 +67,31 @@ ANSWER_SCHEMA: dict[str, Any] = {
 
 
 def _true_or_false(value: object) -> object:
-    """Convert words such as "true" and "no" to booleans, because the prompt says "true/false"."""
-    truth = parse_boolean(value) if isinstance(value, str) and not value.strip().isdigit() else None
+    """Convert words such as "true" and "no" to booleans; return other values unchanged.
+
+    The prompt asks for "true/false", so some models write words instead of JSON booleans.
+    """
+    if not isinstance(value, str) or value.strip().isdigit():
+        return value
+    truth = parse_boolean(value)
     return value if truth is None else truth
 
 
-def _one_text(value: object) -> object:
-    """Join a list of texts, because some models return the idiom as a one-element list."""
+def _join_texts(value: object) -> object:
+    """Join a list of texts to one text, because some models return the idiom as a list."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "; ".join(value)
     return value
 
 
-Text = Annotated[str | None, BeforeValidator(_one_text)]
+Text = Annotated[str | None, BeforeValidator(_join_texts)]
 
 
 class DetectionAnswer(BaseModel):
     """JSON object in an answer (section 4.2).
 
-    `hasIdiom` must be true or false. The other fields may be missing, because they do not apply if
-    the model detects no idiom.
+    `hasIdiom` must be true or false. Other fields may be missing, because they do not apply if the
+    model detects no idiom.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -95,7 +103,10 @@ class DetectionAnswer(BaseModel):
 
 
 class NegatedAnswer(DetectionAnswer):
-    """JSON object in an answer to the negated question: whether the sentence is free of idioms."""
+    """JSON object in an answer to the negated question, whether the sentence is free of idioms.
+
+    The answer is inverted, so `has_idiom` has the same meaning as in `DetectionAnswer`.
+    """
 
     has_idiom: Annotated[
         bool,
@@ -114,30 +125,40 @@ def detection_questions(
     setting: str,
     seed: int,
 ) -> list[Question]:
-    """Return one question per sentence, in order.
+    """Return one question per sentence, in the order of the sentences.
 
-    In `SCHEMA_SETTING`, the provider enforces the answer's JSON schema. In other settings, it
-    enforces the prompt's response format, if there is one. The seed is sent to providers that
-    accept one.
+    In the setting `SCHEMA_SETTING`, the provider enforces a JSON schema of the answer. In other
+    settings, the provider enforces the response format of the prompt, if there is one.
+
+    Args:
+        sentences: Sentences to ask about.
+        spec: Entry of the model in models.yaml.
+        prompt: Prompt that contains the sentence.
+        parameters: Request parameters, such as the temperature.
+        setting: Name of the prompt setting.
+        seed: Seed, which is sent if the provider accepts a seed.
 
     Raises:
         UserError: The model does not support this setting, or the prompt lacks the sentence.
     """
-    if obstacle := unsupported_reason(spec, setting):
+    obstacle = unsupported_reason(spec, setting)
+    if obstacle:
         raise UserError(obstacle, where=spec.label, hint="remove the model or the setting")
     prompt.check_shows("sentence")
-    enforced = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
-    request = {**parameters, "seed": seed, "response_format": enforced}
-    return [
-        make_question(spec, prompt.messages(sentence=sentence.sentence), request, name=sentence.id)
-        for sentence in sentences
-    ]
+    response_format = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
+    request = {**parameters, "seed": seed, "response_format": response_format}
+    questions = []
+    for sentence in sentences:
+        messages = prompt.messages(sentence=sentence.sentence)
+        questions.append(make_question(spec, messages, request, name=sentence.id))
+    return questions
 
 
 class Detection(Task):
     """Task that asks a model whether each sentence of IdioTS contains an idiom.
 
-    `inputs` has `sentences` and `prompt`; the only output is `predictions`, one per sentence.
+    The inputs are the files `sentences` and `prompt`. The output is the file `predictions`, with
+    one prediction per sentence.
     """
 
     setting: str
@@ -160,22 +181,25 @@ class Detection(Task):
         return f"idiots.by_model.{self.model}.max_tokens.{self.setting}"
 
     def paper_size(self) -> PaperSize:
-        """Return the size on the paper's data, for the paper's prompt."""
+        """Return the number and size of the paper's requests; unknown for custom prompts."""
         if self.setting not in {"zero_shot", SCHEMA_SETTING}:
             return PaperSize()
         sentences = PRINTED_COUNTS["idiomatic sentences"] + PRINTED_COUNTS["distractors"]
         return PaperSize(sentences, _INPUT_TOKENS, self.parameters.max_tokens)
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens of an answer: four JSON fields, two of which are sentences."""
+        """Return an estimate of the number of output tokens per answer.
+
+        An answer has four JSON fields, two of which are sentences.
+        """
         return 100
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Ask about every sentence and save the predictions."""
         questions = self.questions(entry)
-        answers = ask(questions)
+        answer_by_key = ask(questions)
         predictions = [
-            read_prediction(sentence.id, answers[question.key], self._record)
+            read_prediction(sentence.id, answer_by_key[question.key], self._record)
             for sentence, question in zip(self._sentences(), questions, strict=True)
         ]
         save_jsonl(self.outputs["predictions"], predictions)
@@ -186,7 +210,7 @@ class Detection(Task):
 
     @property
     def _record(self) -> type[DetectionAnswer]:
-        """Record class of parsed answers."""
+        """Class of parsed answers, which depends on whether the prompt negates the question."""
         parameters = self.parameters
         is_negated = isinstance(parameters, OwnParameters) and parameters.negated
         return NegatedAnswer if is_negated else DetectionAnswer
@@ -199,90 +223,103 @@ def read_detection(
     answer: Answer,
     record: type[DetectionAnswer] = DetectionAnswer,
 ) -> Parsed[DetectionAnswer]:
-    """Parse the last JSON object with `hasIdiom` in an answer, unless other verdicts contradict it.
+    """Parse the last JSON object that contains a verdict, the field `hasIdiom`, in an answer.
 
-    The outcome is `unparseable` if adjacent objects differ in `hasIdiom`, or if the text after the
-    last object retracts the answer.
+    The outcome is `unparseable` if the last object and the objects directly before it have
+    different verdicts, or if the text after the last object retracts the answer.
 
     Args:
         answer: Answer of the model.
-        record: Class of the answer; the alias of `has_idiom` names the field to read.
+        record: Class of the answer; the alias of its field `has_idiom` is the key of the verdict.
     """
-    decides = str(record.model_fields["has_idiom"].alias)
-    answer = _with_known_key(answer, record, decides)
+    verdict_key = str(record.model_fields["has_idiom"].alias)
+    answer = _rename_verdict_key(answer, record, verdict_key)
     parsed = parse_object(answer, record)
     if parsed.value is None:
         return parsed
     text, _ = answer_text(answer)
     has_idiom = parsed.value.has_idiom
-    # The value of the field `decides`, before `NegatedAnswer` inverts it.
-    decision = has_idiom if record is DetectionAnswer else not has_idiom
-    objects = []
-    for found in json_values(text, opening="{"):
-        # A truncated object is the last one, which `parse_object` has repaired.
-        is_truncated = found.outcome is Outcome.TRUNCATED
-        verdicts = _verdicts({decides: decision} if is_truncated else found.value, decides)
+    verdict = not has_idiom if record is NegatedAnswer else has_idiom
+    objects: list[tuple[Json, set[str]]] = []
+    for json_value in json_values(text, opening="{"):
+        if json_value.outcome is Outcome.TRUNCATED:
+            # A truncated object is the last one, which `parse_object` has repaired.
+            verdicts = _verdicts_in({verdict_key: verdict}, verdict_key)
+        else:
+            verdicts = _verdicts_in(json_value.value, verdict_key)
         if verdicts:
-            objects.append((found, verdicts))
-    if len(_last_verdicts(objects, text)) > 1:
+            objects.append((json_value, verdicts))
+    if len(_verdicts_of_last_objects(objects, text)) > 1:
         return Parsed(Outcome.UNPARSEABLE, reason="two verdicts side by side")
-    last, _ = objects[-1]
-    named = [parsed.value.idiom or ""] if has_idiom else []
-    if is_retracted(text[last.end :], named):
+    last_object, _ = objects[-1]
+    named_idioms = [parsed.value.idiom or ""] if has_idiom else []
+    if is_retracted(text[last_object.end :], named_idioms):
         return Parsed(Outcome.UNPARSEABLE, reason="the text after the answer takes it back")
     return parsed
 
 
-def _last_verdicts(objects: Sequence[tuple[Json, set[str]]], text: str) -> set[str]:
-    """Return the verdicts of the last object, and of the objects directly before it.
+def _verdicts_of_last_objects(objects: Sequence[tuple[Json, set[str]]], text: str) -> set[str]:
+    """Return the verdicts of the last object, and of the objects directly before the last one.
 
     Args:
-        objects: Objects in the text, each with its verdicts.
-        text: Text of the answer; only conjunctions and code fences may separate adjacent objects.
+        objects: JSON objects in the text, each with its verdicts.
+        text: Text of the answer. Between adjacent objects, the text contains only conjunctions and
+            code fences.
     """
-    last, verdicts = objects[-1]
-    start = last.start
-    for previous, previous_verdicts in reversed(objects[:-1]):
-        if not is_conjunction(re.sub(r"```\w*", "", text[previous.end : start])):
+    last_object, last_verdicts = objects[-1]
+    verdicts = set(last_verdicts)
+    next_start = last_object.start
+    for json_object, verdicts_of_object in reversed(objects[:-1]):
+        text_between = re.sub(r"```\w*", "", text[json_object.end : next_start])
+        if not is_conjunction(text_between):
             break
-        verdicts = verdicts | previous_verdicts
-        start = previous.start
+        verdicts |= verdicts_of_object
+        next_start = json_object.start
     return verdicts
 
 
-def _with_known_key(answer: Answer, record: type[DetectionAnswer], decides: str) -> Answer:
-    """Rename a key that can only mean `decides`, such as "has_idiom" or "is_idiomatic".
+def _rename_verdict_key(answer: Answer, record: type[DetectionAnswer], verdict_key: str) -> Answer:
+    """Return an answer in which a synonym of the verdict key is replaced by the verdict key.
 
-    The answer is unchanged if it has the key `decides`, or several such keys.
+    Synonyms are, for example, "has_idiom" and "is_idiomatic". The answer is unchanged if it already
+    contains the verdict key, or if it contains several synonyms.
     """
     text = answer.text or ""
-    if f'"{decides}"' in text:
+    if f'"{verdict_key}"' in text:
         return answer
-    fields = {str(field.alias or name) for name, field in record.model_fields.items()}
-    synonyms = set()
-    for key in set(_TRUE_OR_FALSE.findall(text)) - fields:
-        is_same_word = _letters(key) == _letters(decides)
-        if is_same_word or (record is DetectionAnswer and is_decision(key)):
-            synonyms.add(key)
+    known_keys = {str(field.alias or name) for name, field in record.model_fields.items()}
+    synonyms = []
+    for key in set(_TRUE_OR_FALSE.findall(text)) - known_keys:
+        differs_in_spelling = _letters(key) == _letters(verdict_key)
+        # A key such as "is_idiomatic" would have the opposite meaning in a negated answer.
+        means_has_idiom = record is DetectionAnswer and is_decision(key)
+        if differs_in_spelling or means_has_idiom:
+            synonyms.append(key)
     if len(synonyms) != 1:
         return answer
-    text = text.replace(f'"{synonyms.pop()}"', f'"{decides}"')
+    text = text.replace(f'"{synonyms[0]}"', f'"{verdict_key}"')
     return answer.model_copy(update={"text": text})
 
 
 def _letters(key: str) -> str:
+    """Return the letters and digits of a JSON key in lowercase."""
     return re.sub(r"[\W_]", "", key).casefold()
 
 
-def _verdicts(value: Any, decides: str) -> set[str]:
-    """Return all values of the field `decides` (as lowercase text) in objects within a value."""
-    if isinstance(value, list | tuple):
-        return set().union(*(_verdicts(item, decides) for item in value))
-    if not isinstance(value, dict):
+def _verdicts_in(json_value: Any, verdict_key: str) -> set[str]:
+    """Return the verdicts, as lowercase text, in a JSON value and the objects within it."""
+    if isinstance(json_value, dict):
+        if verdict_key in json_value:
+            return {str(_true_or_false(json_value[verdict_key])).lower()}
+        children = list(json_value.values())
+    elif isinstance(json_value, list | tuple):
+        children = list(json_value)
+    else:
         return set()
-    if decides in value:
-        return {str(_true_or_false(value[decides])).lower()}
-    return set().union(*(_verdicts(item, decides) for item in value.values()))
+    verdicts: set[str] = set()
+    for child in children:
+        verdicts |= _verdicts_in(child, verdict_key)
+    return verdicts
 
 
 def read_prediction(
@@ -305,14 +342,17 @@ def read_prediction(
 _TRUE_OR_FALSE = re.compile(
     r'"([^"\\\n]+)"\s*:\s*(?:true|false|"(?:yes|no|true|false)")', re.IGNORECASE
 )
-"""A JSON key with the value true, false, "yes" or "no"."""
+"""Pattern of a JSON key with the value true, false, "yes" or "no"; the group is the key."""
 
 EmptyIsNull = BeforeValidator(lambda value: None if value == "" else value)
-"""Validator that converts empty cells of a table to null."""
+"""Validator that converts an empty cell of a table to null."""
 
 
 def _from_pandas(value: object) -> object:
-    """Convert "1.0" and "0.0", which pandas writes for booleans if an answer is missing."""
+    """Convert "1.0" and "0.0" to booleans; return other values unchanged.
+
+    pandas writes booleans as these numbers if the column contains a missing answer.
+    """
     return {"1.0": True, "0.0": False}.get(str(value), value)
 
 
@@ -330,8 +370,9 @@ def read_predictions(
 ) -> list[DetectionPrediction]:
     """Read one external prediction per sentence, in the order of the sentences.
 
-    The digest of a row replaces the key of a recorded answer, so that human verdicts refer to
-    exactly this prediction.
+    Args:
+        path: Path of a table with the columns of `ForeignDetection`.
+        sentences: Sentences of IdioTS.
 
     Raises:
         UserError: Ids are missing or unknown; a row is invalid; no row has an answer; idioms are
@@ -339,41 +380,48 @@ def read_predictions(
             an idiom and many "yes" rows do not; many rows name idioms of other sentences; or the
             answers fit the next or previous sentences better.
     """
-    texts = {one.id: one.sentence for one in sentences}
-    rows = list(align_rows(read_rows(path, ForeignDetection), texts, where=path))
-    if all(row.has_idiom is None for _, row in rows):
+    text_by_id = {sentence.id: sentence.sentence for sentence in sentences}
+    numbered_rows = list(align_rows(read_rows(path, ForeignDetection), text_by_id, where=path))
+    places = [f"{path}:{line}" for line, _ in numbered_rows]
+    rows = [row for _, row in numbered_rows]
+    if all(row.has_idiom is None for row in rows):
         raise UserError("has_idiom is empty in every row", where=path, hint="write true or false")
-    named = [line for line, row in rows if row.idiom and not is_none_answer(row.idiom)]
-    if named and not any(row.has_idiom for _, row in rows):
-        raise UserError(
-            f"has_idiom is never true, but {pluralize(len(named), 'row')} set idiom",
-            where=f"{path}:{named[0]}",
-            hint="correct has_idiom, or leave idiom empty",
-        )
-    _check_agreement(rows, path)
-    predictions = [_to_prediction(row, f"{path}:{line}") for line, row in rows]
-    _check_idioms([f"{path}:{line}" for line, _ in rows], predictions, sentences)
-    _check_order([row.has_idiom for _, row in rows], sentences, path)
+    _check_columns_agree(rows, places)
+    predictions = [_to_prediction(row, where) for row, where in zip(rows, places, strict=True)]
+    _check_idioms(places, predictions, sentences)
+    _check_order([row.has_idiom for row in rows], sentences, path)
     return predictions
 
 
-def _check_agreement(rows: Sequence[tuple[int, ForeignDetection]], path: str | Path) -> None:
-    """Raise a `UserError` if has_idiom and idiom contradict each other in both directions."""
-    yes_without_idiom, no_with_idiom = [], []
-    answers = Counter(row.has_idiom for _, row in rows)
-    for line, row in rows:
+def _check_columns_agree(rows: Sequence[ForeignDetection], places: Sequence[str]) -> None:
+    """Raise a `UserError` if many values of has_idiom and idiom contradict each other.
+
+    This is the case if has_idiom is never true although idioms are named, or if both kinds of
+    contradictions are frequent: "no" rows that name an idiom, and "yes" rows that name no idiom.
+    """
+    answers = Counter(row.has_idiom for row in rows)
+    places_with_idiom, yes_without_idiom, no_with_idiom = [], [], []
+    for row, where in zip(rows, places, strict=True):
         names_idiom = bool(row.idiom and not is_none_answer(row.idiom))
+        if names_idiom:
+            places_with_idiom.append(where)
         if row.has_idiom and not names_idiom:
-            yes_without_idiom.append(line)
+            yes_without_idiom.append(where)
         if row.has_idiom is False and names_idiom:
-            no_with_idiom.append(line)
+            no_with_idiom.append(where)
+    if places_with_idiom and not answers[True]:
+        raise UserError(
+            f"has_idiom is never true, but {pluralize(len(places_with_idiom), 'row')} set idiom",
+            where=places_with_idiom[0],
+            hint="correct has_idiom, or leave idiom empty",
+        )
     many_without = len(yes_without_idiom) > MOST_CONTRADICTIONS * answers[True]
     many_with = len(no_with_idiom) > MOST_CONTRADICTIONS * answers[False]
     if many_without and many_with:
         raise UserError(
             f"idiom is set in {len(no_with_idiom)} of {answers[False]} rows in which has_idiom is"
             f" false, but empty in {len(yes_without_idiom)} of {answers[True]} in which it is true",
-            where=f"{path}:{no_with_idiom[0]}",
+            where=no_with_idiom[0],
             hint="check that both columns belong together, and that true means an idiom",
         )
 
@@ -383,14 +431,17 @@ def _check_order(
 ) -> None:
     """Raise a `UserError` if the answers fit the next or previous sentences clearly better."""
     labels = [sentence.is_idiomatic for sentence in sentences]
-    fits = [answer == label for answer, label in zip(answers, labels, strict=True)]
-    for other, distance in (("next", 1), ("previous", -1)):
-        moved = labels[distance:] + labels[:distance]
-        shifted = [answer == label for answer, label in zip(answers, moved, strict=True)]
-        if fits_better(shifted, fits):
+    correct = [answer == label for answer, label in zip(answers, labels, strict=True)]
+    next_labels = labels[1:] + labels[:1]
+    previous_labels = labels[-1:] + labels[:-1]
+    for other, labels_of_other in (("next", next_labels), ("previous", previous_labels)):
+        correct_for_other = [
+            answer == label for answer, label in zip(answers, labels_of_other, strict=True)
+        ]
+        if fits_better(correct_for_other, correct):
             raise UserError(
-                f"the answers fit the {other} sentences: {sum(shifted)} of {len(fits)} are correct"
-                f" for them, but only {sum(fits)} for their own",
+                f"the answers fit the {other} sentences: {sum(correct_for_other)} of"
+                f" {len(correct)} are correct for them, but only {sum(correct)} for their own",
                 where=path,
                 hint="check the ids",
             )
@@ -403,38 +454,46 @@ def _check_idioms(
 ) -> None:
     """Raise a `UserError` if many named idioms belong to other sentences, as with shifted ids.
 
-    An idiom that occurs in no sentence is a wrong answer, but does not show that ids are wrong.
+    An idiom that belongs to no sentence is a wrong answer, but does not show that ids are wrong.
     """
-    misplaced, total = [], 0
+    misplaced = []
+    number_of_idioms = 0
     for where, prediction, sentence in zip(places, predictions, sentences, strict=True):
         idiom = prediction.idiom or ""
         if not prediction.has_idiom or not normalize(idiom):
             continue
-        total += 1
-        if not _names(idiom, sentence) and any(_names(idiom, other) for other in sentences):
+        number_of_idioms += 1
+        if _belongs_to(idiom, sentence):
+            continue
+        if any(_belongs_to(idiom, other) for other in sentences):
             example = f"{idiom!r} in {sentence.sentence!r} ({sentence.id})"
             misplaced.append((where, example))
-    check_named_idioms(misplaced, total)
+    check_named_idioms(misplaced, number_of_idioms)
 
 
-def _names(idiom: str, sentence: IdiotsSentence) -> bool:
-    return occurs_in(idiom, sentence.sentence, language="english") or matches_pie(
-        idiom, OPENING.sub("", sentence.pie), language="english"
-    )
+def _belongs_to(idiom: str, sentence: IdiotsSentence) -> bool:
+    """Return whether a named idiom occurs in a sentence or matches the PIE of the sentence."""
+    if occurs_in(idiom, sentence.sentence, language="english"):
+        return True
+    return matches_pie(idiom, OPENING.sub("", sentence.pie), language="english")
 
 
 def _to_prediction(row: ForeignDetection, where: str) -> DetectionPrediction:
+    """Convert an external prediction; `where` is its location, for error messages.
+
+    The digest of the row replaces the key of a recorded answer, so that human verdicts refer to
+    exactly this prediction.
+
+    Raises:
+        UserError: The row has the answer "yes" and an idiom such as "none".
+    """
+    answer_key = hashlib.sha256(row.model_dump_json().encode()).hexdigest()
+    if row.has_idiom is None:
+        return DetectionPrediction(id=row.id, outcome="empty", answer_key=answer_key)
     if row.has_idiom and row.idiom and is_none_answer(row.idiom):
         raise UserError(
             f"has_idiom is true, but idiom is {row.idiom!r}",
             where=where,
             hint="correct one of them",
         )
-    fields: dict[str, Any] = row.model_dump()
-    if row.has_idiom is None:
-        fields = {"id": row.id}
-    return DetectionPrediction(
-        **fields,
-        outcome="empty" if row.has_idiom is None else "ok",
-        answer_key=hashlib.sha256(row.model_dump_json().encode()).hexdigest(),
-    )
+    return DetectionPrediction(**row.model_dump(), outcome="ok", answer_key=answer_key)

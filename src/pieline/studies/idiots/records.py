@@ -1,4 +1,4 @@
-"""Records of IdioTS's sentences and predictions."""
+"""Records of the sentences and predictions of IdioTS."""
 
 from typing import Literal, Self
 
@@ -8,10 +8,12 @@ from pieline.core.outcomes import READABLE, OutcomeName
 from pieline.core.records import Id, Record
 
 PRINTED_COUNTS = {"idioms": 93, "idiomatic sentences": 164, "distractors": 86}
-"""Counts in sections 3.1 and 3.4."""
+"""Counts of the test suite that the paper prints in sections 3.1 and 3.4."""
 DistractorKind = Literal["whole_phrase", "parts", "other_role", "look_alike"]
-"""Relation of a distractor to its PIE (section 3.3): the whole phrase in its literal meaning, parts
-of it, its words in another syntactic role, or a phrase that only sounds like it.
+"""Relation of a distractor to its PIE (section 3.3).
+
+The distractor contains the whole PIE in its literal meaning, parts of the PIE, the words of the PIE
+in another syntactic role, or a phrase that only sounds like the PIE.
 """
 
 
@@ -20,9 +22,9 @@ class IdiotsSentence(Record):
 
     Attributes:
         pie: Canonical form of the idiom that an idiomatic sentence uses or a distractor plays on.
-        translation: Spanish translation.
-        distractor_kind: Kind of distractor (section 3.3); None for idiomatic sentences and unmarked
-            distractors.
+        translation: Spanish translation of the sentence.
+        distractor_kind: Kind of distractor (section 3.3); None for idiomatic sentences and for
+            distractors whose kind is unknown.
     """
 
     id: Id
@@ -46,7 +48,7 @@ class DetectionPrediction(Record):
     Attributes:
         has_idiom, idiom, meaning, explanation: Fields of the answer; all None unless the outcome is
             `ok` or `repaired`.
-        rule: Parsing rule that was applied; empty if there was none.
+        rule: Format in which the answer was read; empty if the answer could not be parsed.
         reason: Reason why the answer could not be parsed; may be empty.
         answer_key: Key of the recorded answer, or digest of an external prediction.
     """

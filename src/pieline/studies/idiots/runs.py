@@ -15,53 +15,61 @@ from pieline.study import OWN_PROMPT, Study
 
 
 def configured_runs(study: Idiots) -> Iterator[Run]:
-    """Yield all configured runs."""
+    """Yield all configured runs: models with their settings and seeds, and external predictions."""
     settings = study.settings
-    run_conditions = cache(lambda model, setting: conditions(study, model, setting))
+    cached_conditions = cache(lambda model, setting: conditions(study, model, setting))
     for model in settings.models:
         kind = study.project.entry(model).kind
-        external = [(one.setting, one.seed) for one in study.prediction_files(model)]
-        configured = product(settings.settings_of(model), settings.seeds_of(model))
-        for setting, seed in external or configured:
-            where = {"model": model, "setting": setting, "seed": str(seed)}
-            predictions = paths.PREDICTIONS.format(**where)
+        prediction_files = study.prediction_files(model)
+        if prediction_files:
+            settings_and_seeds = [(file.setting, file.seed) for file in prediction_files]
+        else:
+            settings_and_seeds = list(
+                product(settings.settings_of(model), settings.seeds_of(model))
+            )
+        for setting, seed in settings_and_seeds:
+            wildcards = {"model": model, "setting": setting, "seed": str(seed)}
+            predictions = paths.PREDICTIONS.format(**wildcards)
+            metrics = paths.METRICS.format(**wildcards)
+            recordings = tasks.recordings(study).format(**wildcards) if kind == "llm" else ""
             yield Run(
                 study=study.name,
                 model=model,
-                keys=where,
+                keys=wildcards,
                 kind=kind,
-                where=where,
+                where=wildcards,
                 predictions=predictions,
-                metrics=paths.METRICS.format(**where),
-                conditions=run_conditions(model, setting),
-                recordings=tasks.recordings(study).format(**where) if kind == "llm" else "",
+                metrics=metrics,
+                conditions=cached_conditions(model, setting),
+                recordings=recordings,
                 behind=(predictions, paths.SENTENCES),
                 unsupported=paths.no_data(study) or _unsupported(study, model, setting),
-                archive=study.project.archive_with(paths.METRICS.format(**where)),
+                archive=study.project.archive_with(metrics),
             )
 
 
 def lacks(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
-    """Return why runs cannot be made, by metric file."""
-    if reason := paths.no_data(study):
+    """Return the reasons why runs cannot be made, by metric file of the run."""
+    reason = paths.no_data(study)
+    if reason:
         return {run.metrics: reason for run in runs}
     return Study.lacks(study, runs)
 
 
 def _unsupported(study: Idiots, model: str, setting: str) -> str:
-    """Return why a language model does not support a setting; empty for other models."""
+    """Return why a language model does not support a setting; empty if there is no such reason."""
     entry = study.project.entry(model)
     return unsupported_reason(entry, setting) if isinstance(entry, LLMEntry) else ""
 
 
 def conditions(study: Idiots, model: str, setting: str) -> Conditions:
-    """Return the conditions of a run, which are the same for all seeds."""
+    """Return the conditions of runs of a model in a setting, which are the same for all seeds."""
     if study.prediction_files(model):
         return study.mark_data(study.external_conditions(setting=setting))
-    parameters, changed = study.as_sent(model, tasks.parameters(study, model, setting))
+    parameters, changed_parameters = study.as_sent(model, tasks.parameters(study, model, setting))
     prompts = study.prompt_digests(tasks.prompt(study, setting))
-    is_own = setting in study.settings.prompts
-    wording = [OWN_PROMPT.format(setting)] if is_own else study.reworded(prompts)
+    is_custom_prompt = setting in study.settings.prompts
+    wording = [OWN_PROMPT.format(setting)] if is_custom_prompt else study.reworded(prompts)
     return study.mark_data(
         Conditions(
             settings={
@@ -74,19 +82,19 @@ def conditions(study: Idiots, model: str, setting: str) -> Conditions:
             deviations=(
                 *study.project.changed_entry(model),
                 *wording,
-                *changed,
+                *changed_parameters,
             ),
         )
     )
 
 
 def models(study: Idiots) -> list[str]:
-    """Return the language models and the models with external predictions."""
+    """Return the names of the configured models: language models and external predictions."""
     return list(study.settings.models)
 
 
 def conditions_by_pattern(study: Idiots) -> dict[str, Callable[..., Conditions]]:
-    """Return functions from wildcards to conditions, by path pattern of metric files."""
+    """Return, for each path pattern of metric files, a function from wildcards to conditions."""
     return {
         paths.METRICS: lambda model, setting, **_: conditions(study, model, setting),
     }

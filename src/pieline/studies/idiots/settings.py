@@ -120,11 +120,11 @@ class IdiotsSettings(Settings):
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        named = list(self.settings)
-        for own in self.by_model.values():
-            named += own.settings or []
-            named += own.max_tokens
-        check_settings(named, self.prompts, get_args(DetectionSetting))
+        named_settings = list(self.settings)
+        for settings_of_model in self.by_model.values():
+            named_settings += settings_of_model.settings or []
+            named_settings += settings_of_model.max_tokens
+        check_settings(named_settings, self.prompts, get_args(DetectionSetting))
         return self
 
     def settings_of(self, model: str) -> list[str]:

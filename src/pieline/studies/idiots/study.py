@@ -14,10 +14,11 @@ from pieline.study import Items, Study
 
 
 def validate(study: Idiots, where: str) -> None:
-    """Validate the prompts, data and verdicts.
+    """Check the files of prompts, raw data and verdicts that the settings name.
 
     Raises:
-        UserError: A setting is invalid.
+        UserError: A prompt lacks the sentence, the raw data is ambiguous, or no verdict is about a
+            configured run.
     """
     for setting in study.settings.prompts:
         load_prompt(tasks.prompt(study, setting)).check_shows("sentence")
@@ -27,7 +28,7 @@ def validate(study: Idiots, where: str) -> None:
 
 
 def _check_raw_files(study: Idiots) -> None:
-    """Raise a `UserError` if own data has the sentences in both formats."""
+    """Raise a `UserError` if the user's own data contains the sentences in both formats."""
     project = study.project
     if not project.own_data:
         return
@@ -42,13 +43,15 @@ def _check_raw_files(study: Idiots) -> None:
 def _check_verdicts(study: Idiots, path: str) -> None:
     """Raise a `UserError` if no human verdict is about a configured run."""
     judged_runs = {case.run for case in read_cases(path) if case.verdict}
-    configured = {
+    configured_runs = {
         RunIdentity(run.model, run.where["setting"], int(run.where["seed"]))
         for run in study.configured_runs()
     }
-    if judged_runs & configured:
+    if not judged_runs.isdisjoint(configured_runs):
         return
-    example = f", only on {' '.join(map(str, min(judged_runs)))}" if judged_runs else ""
+    example = ""
+    if judged_runs:
+        example = f", only on {' '.join(str(part) for part in min(judged_runs))}"
     raise UserError(
         f"no verdict on a run of this configuration{example}",
         where=path,
@@ -84,9 +87,9 @@ class IdiotsStudy(Study[IdiotsSettings]):
     other_targets = files.other_targets
 
     def items(self) -> Items:
-        """Return the specification of the items, one per sentence and run."""
-        behind = [run.predictions for run in self.plan.made()]
-        if behind:
-            behind.append(paths.SENTENCES)
-        reviewed = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
-        return self.items_of(self.plan.runs, self.settings.models, behind, **reviewed)
+        """Return the specification of the items: one item per sentence and run."""
+        files_to_read = [run.predictions for run in self.plan.made()]
+        if files_to_read:
+            files_to_read.append(paths.SENTENCES)
+        verdicts = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
+        return self.items_of(self.plan.runs, self.settings.models, files_to_read, **verdicts)

@@ -1,4 +1,4 @@
-"""Tables of IdioTS: Tables 1 to 3, counts of section 3, errors of section 5.2.1, and the prompt."""
+"""Build IdioTS's Tables 1 to 3, and tables of counts (section 3), errors (5.2.1) and prompts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -52,7 +52,7 @@ KIND_LABELS = {
 
 
 class Described(Protocol):
-    """A record that states the origin of its data."""
+    """A record that states the origin of the sentences on which it is based."""
 
     @property
     def origin(self) -> Origin:
@@ -67,45 +67,50 @@ _LLAMA2 = "<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
 
 
 def run_labels(runs: Sequence[tuple[str, ...]], models: Sequence[ModelDescription]) -> list[str]:
-    """Return the label of each run: the model, and the setting and seed if runs differ in them.
+    """Return the label of each run.
+
+    A label contains the model. If runs differ in their settings or seeds, the label also contains
+    the setting or the seed.
 
     Args:
         runs: Model, setting and seed of each run; an empty seed means all seeds.
         models: Descriptions of the models.
     """
-    labels = {model.name: model.label for model in models}
-    several_settings = len({setting for _, setting, _ in runs}) > 1
-    several_seeds = len({seed for _, _, seed in runs if seed}) > 1
-    run_labels = []
+    model_labels = {model.name: model.label for model in models}
+    has_several_settings = len({setting for _, setting, _ in runs}) > 1
+    has_several_seeds = len({seed for _, _, seed in runs if seed}) > 1
+    labels = []
     for model, setting, seed in runs:
         details = []
-        if several_settings:
+        if has_several_settings:
             details.append(SETTING_LABELS.get(setting, setting))
-        if several_seeds and seed:
+        if has_several_seeds and seed:
             details.append(f"seed {seed}")
-        label = labels[model]
-        run_labels.append(f"{label} ({', '.join(details)})" if details else label)
-    return run_labels
+        label = model_labels[model]
+        labels.append(f"{label} ({', '.join(details)})" if details else label)
+    return labels
 
 
-def run_of(item: DetectionMetrics) -> dict[str, str]:
-    """Return the keys of a run."""
-    return {"model": item.model, "setting": item.setting, "seed": str(item.seed)}
+def run_of(metrics: DetectionMetrics) -> dict[str, str]:
+    """Return the model, setting and seed of a run as text, by the keys `RUN`."""
+    return {"model": metrics.model, "setting": metrics.setting, "seed": str(metrics.seed)}
 
 
-def _runs(inputs: DisplayInputs, measures: Sequence[Measure[DetectionMetrics]]) -> pd.DataFrame:
+def _run_numbers(
+    inputs: DisplayInputs, measures: Sequence[Measure[DetectionMetrics]]
+) -> pd.DataFrame:
     """Return our numbers of every run."""
     records = zip(load_records(inputs.metrics, DetectionMetrics), inputs.metrics, strict=True)
     return of_runs(inputs, records, measures, run_of, _obstacles)
 
 
 def detection_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of Table 1."""
-    return _runs(inputs, DETECTION)
+    """Return our numbers in Table 1."""
+    return _run_numbers(inputs, DETECTION)
 
 
 def detection(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out Table 1: the first level of evaluation, and the number of unreadable answers."""
+    """Lay out Table 1: metrics of idiom detection, and the number of unreadable answers."""
     columns = [
         Column("accuracy", "Accuracy ↑"),
         Column("misclassification_rate", "MR ↓"),
@@ -128,12 +133,12 @@ def detection(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def all_runs(study: ConfiguredStudy) -> DisplayInputs:
-    """Return inputs with all runs, and the paper's models that are not configured."""
+    """Return display inputs with all runs, and with the paper's models that are not configured."""
     return study.display_inputs(study.plan.runs, "llm", models=study.settings.models)
 
 
-_ELSEWHERE = "not in this setting"
-"""Why the paper has a number of a model, but this run has none."""
+_OTHER_SETTING = "not in this setting"
+"""Reason for a missing number of a model that has runs with other settings."""
 DETECTION_TABLE = Table(
     "idiots_detection",
     "Table 1",
@@ -142,13 +147,13 @@ DETECTION_TABLE = Table(
     all_runs,
     detection_numbers,
     printed=("idiots_table1",),
-    otherwise=_ELSEWHERE,
+    otherwise=_OTHER_SETTING,
 )
 
 
 def consistency_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of Table 2."""
-    return _runs(inputs, CONSISTENCY)
+    """Return our numbers in Table 2."""
+    return _run_numbers(inputs, CONSISTENCY)
 
 
 def consistency(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
@@ -180,23 +185,24 @@ CONSISTENCY_TABLE = Table(
     all_runs,
     consistency_numbers,
     printed=("idiots_table2",),
-    otherwise=_ELSEWHERE,
+    otherwise=_OTHER_SETTING,
 )
 
 
 def distractors_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of Table 3, in total and by kind of distractor."""
-    metrics = load_records(inputs.metrics, DetectionMetrics)
-    marked_kinds = {kind for item in metrics for kind in item.by_distractor_kind}
+    """Return our numbers in Table 3, in total and by kind of distractor."""
+    kinds_in_data: set[str] = set()
+    for metrics in load_records(inputs.metrics, DetectionMetrics):
+        kinds_in_data.update(metrics.by_distractor_kind)
     measures = list(DISTRACTORS)
     for kind, measures_of_kind in BY_KIND.items():
-        if kind in marked_kinds:
+        if kind in kinds_in_data:
             measures += measures_of_kind
-    return _runs(inputs, measures)
+    return _run_numbers(inputs, measures)
 
 
 def distractors(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out Table 3: distractors whose PIE was given a figurative meaning."""
+    """Lay out Table 3: the number and share of distractors whose PIE was taken figuratively."""
     columns = [
         Column("distractors", "Distractors"),
         Column("false_positives_on_associated_pie", "FP"),
@@ -223,13 +229,13 @@ DISTRACTORS_TABLE = Table(
     all_runs,
     distractors_numbers,
     printed=("idiots_table3",),
-    otherwise=_ELSEWHERE,
+    otherwise=_OTHER_SETTING,
 )
 
 
 def errors_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of section 5.2.1."""
-    return _runs(inputs, [*ERRORS, *ERROR_TYPES])
+    """Return our numbers of errors and of error types (section 5.2.1)."""
+    return _run_numbers(inputs, [*ERRORS, *ERROR_TYPES])
 
 
 def errors(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
@@ -248,20 +254,18 @@ def errors(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("invented", "invented"),
         Column("other", "else"),
     ]
-    # The counts have fewer columns than the types below them.
-    missing = len(types) - len(counts)
-    blank_heads = (Head(""),) * missing
-    blank_cells = (Cell(text=" "),) * missing
-    count_rows = tuple(
+    # The upper part of the table needs empty columns, because the lower part has more columns.
+    missing_columns = len(types) - len(counts)
+    blank_heads = (Head(""),) * missing_columns
+    blank_cells = (Cell(text=" "),) * missing_columns
+    upper_rows = tuple(
         replace(row, cells=row.cells + blank_cells) for row in _rows(numbers, inputs, counts)
     )
-    type_rows = tuple(_rows(numbers, inputs, types))
+    lower_rows = tuple(_rows(numbers, inputs, types))
+    lower_heads = (headers(["Other idiom"], types),)
     return TableContent(
         heads=(headers(["Model"], counts) + blank_heads,),
-        groups=(
-            Group(count_rows),
-            Group(type_rows, heads=(headers(["Other idiom"], types),)),
-        ),
+        groups=(Group(upper_rows), Group(lower_rows, heads=lower_heads)),
         caption="Errors on IdioTS: idiomatic sentences without an idiom for the model, and those"
         " where it names another one; distractors in which it takes the PIE, or something else, for"
         " an idiom. Below, how people sorted the other idioms: a phrasal verb; an idiom that has an"
@@ -279,43 +283,47 @@ ERRORS_TABLE = Table(
     all_runs,
     errors_numbers,
     printed=("text_numbers",),
-    otherwise=_ELSEWHERE,
+    otherwise=_OTHER_SETTING,
 )
 
 
 def dataset_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our counts of section 3."""
+    """Return our counts of the test suite (section 3).
+
+    Without a manifest, the first note of the inputs is the reason why there are no counts.
+    """
     numbers = OurNumbers(inputs.study)
-    if manifest := inputs.files.get("manifest"):
-        record = load_record(manifest, IdiotsManifest)
-        by_counts = record.verified == "counts"
-        obstacles = [SELF_VERIFIED] if by_counts else of_origin(record)
-        numbers.add({}, COUNTS, record, obstacles=obstacles)
-    else:
+    if "manifest" not in inputs.files:
         numbers.add({}, COUNTS, None, not_run=inputs.notes[0])
+        return numbers.frame()
+    manifest = load_record(inputs.files["manifest"], IdiotsManifest)
+    is_verified_by_counts = manifest.verified == "counts"
+    obstacles = [SELF_VERIFIED] if is_verified_by_counts else of_origin(manifest)
+    numbers.add({}, COUNTS, manifest, obstacles=obstacles)
     return numbers.frame()
 
 
 def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the table of the counts in section 3."""
+    """Lay out the table of the counts of the test suite (section 3)."""
     labels = {
         "idioms": "PIEs",
         "sentences": "Sentences",
         "idiomatic": "Idiomatic sentences",
         "distractors": "Distractors",
     }
-    (counts,) = rows_of(numbers, ()).values()
+    (counts,) = rows_of(numbers, ()).values()  # without keys, all numbers are one row
     rows = [
         number_row((label,), [Column(measure, "Number")], counts)
         for measure, label in labels.items()
     ]
     notes: tuple[str, ...] = ()
-    if manifest := inputs.files.get("manifest"):
-        record = load_record(manifest, IdiotsManifest)
-        notes = data_notes([record])
+    if "manifest" in inputs.files:
+        manifest = load_record(inputs.files["manifest"], IdiotsManifest)
+        notes = data_notes([manifest])
         for kind, label in KIND_LABELS.items():
-            if count := record.distractors_by_kind.get(kind):
-                rows.append(Row((f"– {label}",), (Cell(text=str(count)),)))
+            distractors_of_kind = manifest.distractors_by_kind.get(kind, 0)
+            if distractors_of_kind:
+                rows.append(Row((f"– {label}",), (Cell(text=str(distractors_of_kind)),)))
     return TableContent(
         heads=((Head("IdioTS"), Head("Number")),),
         groups=(Group(tuple(rows)),),
@@ -325,11 +333,13 @@ def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _manifest(study: ConfiguredStudy) -> DisplayInputs:
-    given = study.display_inputs()
-    if obstacle := no_data(study):
-        return given.model_copy(update={"notes": (obstacle,)})
-    return given.with_files(manifest=paths.MANIFEST)
+def _dataset_inputs(study: ConfiguredStudy) -> DisplayInputs:
+    """Return the inputs of the table of counts: the manifest, or a note why there is none."""
+    inputs = study.display_inputs()
+    reason = no_data(study)
+    if reason:
+        return inputs.model_copy(update={"notes": (reason,)})
+    return inputs.with_files(manifest=paths.MANIFEST)
 
 
 DATASET_TABLE = Table(
@@ -337,25 +347,24 @@ DATASET_TABLE = Table(
     "Section 3",
     "PIEs and sentences of the test suite.",
     dataset,
-    _manifest,
+    _dataset_inputs,
     dataset_numbers,
     printed=("text_numbers",),
 )
 
 
 def prompt(inputs: DisplayInputs) -> TableContent:
-    """Build the table with the prompt (Figure 1) and its layout for Llama 2 (Figure 2)."""
+    """Build the table with the prompt (Figure 1) and the layout of the prompt for Llama 2."""
     system, user = load_prompt(inputs.files["prompt"]).messages(sentence="sentence")
-    parts = {
+    content_by_role = {
         "system": system.content,
         "user": user.content,
         "for Llama 2": _LLAMA2.format(system=system.content, user=user.content),
     }
+    rows = [Row((role,), (Cell(text=content),)) for role, content in content_by_role.items()]
     return TableContent(
         heads=((Head("Role"), Head("Content")),),
-        groups=tuple(
-            Group((Row((role,), (Cell(text=content),)),)) for role, content in parts.items()
-        ),
+        groups=tuple(Group((row,)) for row in rows),
         caption="The prompt (Figure 1; the sentence is the user's turn), and its layout for Llama 2"
         " as the paper has it from llama-cpp-python (Figure 2). The entry llama-2-7b-chat sets this"
         " layout; other local models use the template of their entry or weights.",
@@ -363,7 +372,7 @@ def prompt(inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _prompt(study: ConfiguredStudy) -> DisplayInputs:
+def _prompt_inputs(study: ConfiguredStudy) -> DisplayInputs:
     return study.display_inputs().with_files(prompt=study.project.here(paths.PROMPT))
 
 
@@ -372,7 +381,7 @@ PROMPT_TABLE = Table(
     "Figures 1 and 2",
     "The prompt, and its layout for Llama 2.",
     prompt,
-    _prompt,
+    _prompt_inputs,
 )
 
 
@@ -384,7 +393,7 @@ def _table(
     *,
     with_verdicts: bool = True,
 ) -> TableContent:
-    """Lay out one of Tables 1 to 3."""
+    """Lay out one of Tables 1 to 3; `with_verdicts` adds a note on who judged the answers."""
     content = TableContent(
         heads=(headers(["Model"], columns),),
         groups=(Group(tuple(_rows(numbers, inputs, columns))),),
@@ -395,47 +404,48 @@ def _table(
 
 
 def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple[str, ...]:
+    """Return the notes below a table: on who judged the answers (optional) and on the data."""
     notes = data_notes(metrics)
     if not with_verdicts:
         return notes
-    by_people = sum(item.verdicts["human"] for item in metrics)
-    total = sum(sum(item.verdicts.values()) for item in metrics)
+    human_verdicts = sum(item.verdicts["human"] for item in metrics)
+    automatic_verdicts = sum(item.verdicts["automatic"] for item in metrics)
     note = (
-        f"People judged {by_people} of the {total} answers that found an idiom, the matching"
-        " function the others."
+        f"People judged {human_verdicts} of the {human_verdicts + automatic_verdicts} answers that"
+        " found an idiom, the matching function the others."
     )
     return (note, *notes)
 
 
-def data_notes(described: Sequence[Described]) -> tuple[str, ...]:
-    """Return notes on sample data and on data verified only by counts."""
+def data_notes(records: Sequence[Described]) -> tuple[str, ...]:
+    """Return a note if records are based on sample data or on data verified only by counts."""
     notes = []
-    if any(item.origin == "sample" for item in described):
+    if any(record.origin == "sample" for record in records):
         notes.append(SAMPLE_NOTE)
-    if any(item.data_note == BY_COUNTS for item in described):
+    if any(record.data_note == BY_COUNTS for record in records):
         notes.append(BY_COUNTS)
     return tuple(notes)
 
 
 def _rows(numbers: pd.DataFrame, inputs: DisplayInputs, columns: Sequence[Column]) -> Iterator[Row]:
     """Yield one row per run."""
-    by_run = in_order(rows_of(numbers, RUN), inputs)
-    labels = run_labels(list(by_run), inputs.models)
-    for label, of_run in zip(labels, by_run.values(), strict=True):
-        yield number_row((label,), columns, of_run)
+    numbers_by_run = in_order(rows_of(numbers, RUN), inputs)
+    labels = run_labels(list(numbers_by_run), inputs.models)
+    for label, numbers_of_run in zip(labels, numbers_by_run.values(), strict=True):
+        yield number_row((label,), columns, numbers_of_run)
 
 
-def _obstacles(item: DetectionMetrics) -> list[str]:
-    """Return why the scores of a run are not comparable with the paper's."""
-    return of_origin(item) + list(item.conditions.deviations)
+def _obstacles(metrics: DetectionMetrics) -> list[str]:
+    """Return why the scores of a run are not comparable with the printed scores."""
+    return of_origin(metrics) + list(metrics.conditions.deviations)
 
 
-def of_origin(described: Described) -> list[str]:
-    """Return why numbers on this data are not comparable with the paper's."""
+def of_origin(record: Described) -> list[str]:
+    """Return why numbers on the sentences of a record are not comparable with printed ones."""
     reasons: dict[Origin, list[str]] = {
         "sample": ["sample data, not the public IdioTS"],
-        "unverified": [described.data_note],
+        "unverified": [record.data_note],
         "released": [],
         "own": ["own data, the paper IdioTS"],
     }
-    return reasons[described.origin]
+    return reasons[record.origin]

@@ -1,4 +1,4 @@
-"""Tasks for language models in the IdioTS study: what each asks, and its runs."""
+"""Tasks for language models in the IdioTS study: prompts, parameters and recordings."""
 
 from functools import partial
 
@@ -11,30 +11,35 @@ from pieline.study import LLMTaskSpec
 
 
 def recordings(study: Idiots) -> str:
-    """Return the path pattern of the recordings of runs."""
-    # One file per run: without a seed in the request, runs with different seeds ask the same
-    # questions, but must not share their answers.
+    """Return the path pattern of the files with recorded answers."""
+    # There is one file per run: if no seed is sent, runs with different seeds ask the same
+    # questions, but must not share answers.
     return study.project.recordings("idiots", "{model}", "{setting}-seed-{seed}.jsonl")
 
 
 def prompt(study: Idiots, setting: str) -> str:
-    """Return the path of a setting's template."""
-    own = study.settings.prompts.get(setting)
-    return study.project.configured_file(own.file) if own else study.project.here(paths.PROMPT)
+    """Return the path of the prompt template of a setting."""
+    custom_prompt = study.settings.prompts.get(setting)
+    if custom_prompt:
+        return study.project.configured_file(custom_prompt.file)
+    return study.project.here(paths.PROMPT)
 
 
 def parameters(study: Idiots, model: str, setting: str) -> DetectionParameters:
     """Return the request parameters of a model in a setting."""
-    request = DetectionParameters()
-    if own := study.settings.prompts.get(setting):
-        request = OwnParameters(**own.model_dump(exclude={"file"}))
-    if limit := study.settings.by_model.get(model, OfModel()).max_tokens.get(setting):
-        request = request.model_copy(update={"max_tokens": limit})
-    return request
+    request_parameters = DetectionParameters()
+    custom_prompt = study.settings.prompts.get(setting)
+    if custom_prompt:
+        request_parameters = OwnParameters(**custom_prompt.model_dump(exclude={"file"}))
+    settings_of_model = study.settings.by_model.get(model, OfModel())
+    max_tokens = settings_of_model.max_tokens.get(setting)
+    if max_tokens:
+        request_parameters = request_parameters.model_copy(update={"max_tokens": max_tokens})
+    return request_parameters
 
 
 def detection(study: Idiots, model: str, setting: str, seed: str) -> Detection:
-    """Return the task that detects idioms in one run."""
+    """Return the task of one run: to ask a model whether the sentences contain idioms."""
     return Detection(
         model=model,
         spec=study.project.language_model(model).execution_spec(),
@@ -48,7 +53,7 @@ def detection(study: Idiots, model: str, setting: str, seed: str) -> Detection:
 
 
 def llm_tasks(study: Idiots) -> list[LLMTaskSpec]:
-    """Return the specification of the tasks that detect idioms, one task per run."""
+    """Return the specifications of the study's tasks: only idiom detection, one task per run."""
     return [
         LLMTaskSpec(
             name="idiots_detect",

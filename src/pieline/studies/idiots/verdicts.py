@@ -1,8 +1,8 @@
 """Manual evaluation of IdioTS (section 5.2): cases to judge, and human verdicts.
 
-A model that detects an idiom may name the wrong one. The matching function first decides whether
-the answer names the sentence's PIE; people can then judge every case, and their verdicts take
-precedence.
+A model that detects an idiom may name the wrong one. A matching function first decides whether the
+answer names the PIE of the sentence. People can then judge each answer. A human verdict replaces
+the verdict of the matching function.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,25 +25,28 @@ from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 ErrorType = Literal[
     "phrasal_verb", "idiom_of_element", "unrelated_idiom", "same_meaning", "invented", "other"
 ]
-"""Errors of true positives that do not name the PIE (section 5.2.1): a phrasal verb; another idiom
-that contains an element of the sentence, is unrelated, or has the same meaning; an invented idiom
-made of words in the sentence; or anything else, such as a collocation.
+"""Type of the expression that a true positive names instead of the PIE (section 5.2.1).
+
+The types are: a phrasal verb; an idiom that contains an element of the sentence; an unrelated
+idiom; an idiom with the same meaning; an invented idiom made of words in the sentence; and anything
+else, such as a collocation.
 """
 _HINT = "use the file written by the run, and fill in only the columns verdict and error_type"
 
 
 class ReviewCase(Frozen):
-    """A sentence in which a model detected an idiom; a person judges whether it named the gold PIE.
+    """An answer that detects an idiom; a person judges whether the answer names the gold PIE.
 
-    In an idiomatic sentence, "yes" means that the model was right for the right reason; in a
-    distractor, that it gave the associated PIE a figurative meaning. The verdict of the matching
-    function is left out, because it would bias people.
+    For an idiomatic sentence, "yes" means that the model was right for the right reason. For a
+    distractor, "yes" means that the model gave the associated PIE a figurative meaning. The record
+    does not contain the verdict of the matching function, which would bias people.
 
     Attributes:
         gold: Class of the sentence.
-        verdict: Human verdict; empty until filled in.
-        error_type: Error type of an idiomatic sentence with the verdict "no"; may be empty.
-        answer_key: Key of the answer that was judged.
+        verdict: Human verdict; empty until a person fills it in.
+        error_type: Type of the named expression, if the sentence is idiomatic and the verdict is
+            "no"; may be empty.
+        answer_key: Key of the answer.
     """
 
     model: str
@@ -62,7 +65,8 @@ class ReviewCase(Frozen):
 
     @field_validator("verdict", "error_type", mode="before")
     @classmethod
-    def _typed_by_a_person(cls, value: object) -> object:
+    def _ignore_case_and_spaces(cls, value: object) -> object:
+        """Normalize what a person typed, such as "Phrasal verb"."""
         return value.strip().lower().replace(" ", "_") if isinstance(value, str) else value
 
     @model_validator(mode="after")
@@ -83,22 +87,22 @@ _SHOWN = ["sentence_id", *(name for name in COLUMNS if name not in ("sentence_id
 
 
 def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool:
-    """Return whether an answer detects an idiom that matches the sentence's PIE.
+    """Return whether an answer detects an idiom and names the PIE of the sentence.
 
-    For a distractor, a quotation of the words that play on its PIE also counts. If the field
-    `idiom` names nothing, `meaning` is matched instead. An answer that calls the expression literal
-    does not detect an idiom.
+    An answer that calls the expression literal does not detect an idiom. If the field `idiom` of
+    the answer names no expression, the field `meaning` is used instead. For a distractor, an answer
+    also names the PIE by quoting the words that play on the PIE.
     """
-    name, meaning = prediction.idiom or "", prediction.meaning or ""
-    if not prediction.has_idiom or has_denying_comment(name) or find_views(meaning) == {"denies"}:
+    idiom, meaning = prediction.idiom or "", prediction.meaning or ""
+    calls_it_literal = has_denying_comment(idiom) or find_views(meaning) == {"denies"}
+    if not prediction.has_idiom or calls_it_literal:
         return False
-    if not normalize(name) or kind_of(name) in {"idioms", "expressions"} or parse_boolean(name):
-        name = meaning
-    words = normalize(name)
-    first = words.partition(" ")[0]
-    is_negation = first in ANSWERS.negations and first not in normalize(sentence.pie).split()
-    if is_negation and words not in normalize(sentence.sentence):
-        return False  # "not spill the beans"
+    # Some models write only a word such as "idiom", "expression" or "yes" into the field.
+    is_only_a_class = kind_of(idiom) in {"idioms", "expressions"}
+    names_nothing = not normalize(idiom) or is_only_a_class or parse_boolean(idiom)
+    name = meaning if names_nothing else idiom
+    if _negates_pie(name, sentence):
+        return False
     return points_at_pie(
         name,
         OPENING.sub("", sentence.pie),
@@ -108,22 +112,38 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
     )
 
 
+def _negates_pie(name: str, sentence: IdiotsSentence) -> bool:
+    """Return whether a named idiom begins with a negation that is in neither PIE nor sentence.
+
+    An example is "not spill the beans".
+    """
+    words = normalize(name)
+    first_word = words.partition(" ")[0]
+    is_negation = first_word in ANSWERS.negations
+    is_in_pie = first_word in normalize(sentence.pie).split()
+    is_quotation = words in normalize(sentence.sentence)
+    return is_negation and not is_in_pie and not is_quotation
+
+
 def paired(
     sentences: Sequence[IdiotsSentence], predictions: Sequence[DetectionPrediction]
 ) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
     """Return each sentence with its prediction, in the order of the sentences.
 
     Raises:
-        UserError: Sentences and predictions do not have the same ids, or an id is repeated.
+        UserError: A sentence has no prediction or several, or a prediction has no sentence.
     """
-    by_id = {prediction.id: prediction for prediction in predictions}
-    odd = sorted(by_id.keys() ^ {sentence.id for sentence in sentences})
-    if odd or len(by_id) != len(predictions):
+    prediction_by_id = {prediction.id: prediction for prediction in predictions}
+    sentence_ids = {sentence.id for sentence in sentences}
+    unmatched_ids = sorted(sentence_ids.symmetric_difference(prediction_by_id))
+    has_repeated_id = len(prediction_by_id) != len(predictions)
+    if unmatched_ids or has_repeated_id:
+        example = unmatched_ids[0] if unmatched_ids else "a repeated id"
         raise UserError(
-            f"sentences and predictions do not match ({(odd or ['a repeated id'])[0]})",
+            f"sentences and predictions do not match ({example})",
             hint="create the predictions again",
         )
-    return [(sentence, by_id[sentence.id]) for sentence in sentences]
+    return [(sentence, prediction_by_id[sentence.id]) for sentence in sentences]
 
 
 def review_cases(
@@ -131,7 +151,7 @@ def review_cases(
     predictions: Sequence[DetectionPrediction],
     run: RunIdentity,
 ) -> list[ReviewCase]:
-    """Return the cases of a run for human judgment: all answers that detect an idiom."""
+    """Return the cases of a run that people can judge: all answers that detect an idiom."""
     return [
         ReviewCase(
             model=run.model,
@@ -159,25 +179,24 @@ def save_cases(cases: Iterable[ReviewCase], *, jsonl: str | Path, table: str | P
 
 
 def read_cases(path: str | Path) -> list[ReviewCase]:
-    """Read cases from a file that `save_cases` wrote.
+    """Read cases from a file that `save_cases` wrote, possibly with human verdicts.
 
     Raises:
         UserError: The file type or the columns are wrong, a verdict is not yes, no or empty, or a
             case is repeated.
     """
-    cases: list[ReviewCase] = []
-    seen: set[tuple[RunIdentity, str]] = set()
+    cases: dict[tuple[RunIdentity, str], ReviewCase] = {}
     for where, _, fields in reviewed_rows(path, _SHOWN, _ANSWERS, hint=_HINT):
         case = validated(ReviewCase, fields, where=where, hint=_HINT)
-        if (case.run, case.sentence_id) in seen:
+        key = (case.run, case.sentence_id)
+        if key in cases:
             raise UserError(
                 f"{case.sentence_id} occurs twice for this run",
                 where=where,
                 hint="remove one of the lines",
             )
-        seen.add((case.run, case.sentence_id))
-        cases.append(case)
-    return cases
+        cases[key] = case
+    return list(cases.values())
 
 
 def human_verdicts(
@@ -187,30 +206,29 @@ def human_verdicts(
     *,
     where: str | Path = "",
 ) -> dict[str, ReviewCase]:
-    """Return the judged cases of one run, by sentence id.
-
-    Cases of other runs and cases without a verdict are ignored.
+    """Return the cases of one run that a person judged, by sentence id.
 
     Args:
-        cases: Cases, which may be of several runs.
+        cases: Cases of any runs, with or without verdicts.
         predictions: Predictions of the run.
-        run: Run to select.
+        run: Run whose cases are returned.
         where: Path of the cases, for error messages.
 
     Raises:
-        UserError: A verdict refers to an answer other than the run's.
+        UserError: A verdict is about an answer that is not among the predictions.
     """
-    answers = {prediction.id: prediction for prediction in predictions}
-    verdicts: dict[str, ReviewCase] = {}
+    prediction_by_id = {prediction.id: prediction for prediction in predictions}
+    judged_cases: dict[str, ReviewCase] = {}
     for case in cases:
         if case.run != run or not case.verdict:
             continue
-        answer = answers.get(case.sentence_id)
-        if answer is None or answer.answer_key != case.answer_key or not answer.has_idiom:
+        prediction = prediction_by_id.get(case.sentence_id)
+        is_same_answer = prediction is not None and prediction.answer_key == case.answer_key
+        if prediction is None or not is_same_answer or not prediction.has_idiom:
             raise UserError(
                 f"the verdict on {case.sentence_id} is about a different answer of {run.model}",
                 where=where,
                 hint="judge the case again, or clear its verdict",
             )
-        verdicts[case.sentence_id] = case
-    return verdicts
+        judged_cases[case.sentence_id] = case
+    return judged_cases
