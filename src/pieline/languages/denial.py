@@ -89,17 +89,7 @@ def find_views(text: str) -> set[View]:
     """Return the views that the clauses of an explanation express about the explained text."""
     views: set[View] = set()
     clauses = list(_clauses(text))
-    stop_before = ""
-    for position, (clause, stop) in enumerate(clauses):
-        is_last = position + 1 == len(clauses)
-        next_clause = [] if is_last else clauses[position + 1][0]
-        denies_others = _mentions(clause, "others") and not _mentions(clause, "literal")
-        is_irrelevant = denies_others or _explains_literal_meaning(
-            clause, stop, stop_before, next_clause
-        )
-        stop_before = stop
-        if is_irrelevant:
-            continue
+    for clause in _relevant_clauses(clauses):
         affirmations = _affirmations(clause)
         # A single word denies only if it is the complete text.
         is_statement = len(clause) > 1 or len(clauses) == 1
@@ -112,6 +102,26 @@ def find_views(text: str) -> set[View]:
             views.discard("doubts")
             views.add("affirms")
     return views
+
+
+def _relevant_clauses(clauses: Sequence[tuple[list[str], str]]) -> Iterator[list[str]]:
+    """Yield the words of the clauses that can express a view on the explained text.
+
+    Denials of further idioms ("There are no other idioms") and explanations of a literal meaning
+    are left out.
+
+    Args:
+        clauses: Words of each clause, and the punctuation that closes it.
+    """
+    stop_before = ""
+    for position, (clause, stop) in enumerate(clauses):
+        is_last = position + 1 == len(clauses)
+        next_clause = [] if is_last else clauses[position + 1][0]
+        is_about_others = _mentions(clause, "others") and not _mentions(clause, "literal")
+        is_explanation = _explains_literal_meaning(clause, stop, stop_before, next_clause)
+        if not is_about_others and not is_explanation:
+            yield clause
+        stop_before = stop
 
 
 def _explains_literal_meaning(
@@ -254,10 +264,11 @@ def _corrects_answer(words: list[str], named: Collection[str]) -> bool:
     is_about_answer = _mentions(words, "answers") or has_only_known_words
     if not _mentions(words, "corrects") or not is_about_answer:
         return False
-    if _mentions(words, *(("nothing", "no") if named else ("yes",))):
-        return True
+    contradicts = _mentions(words, "nothing", "no") if named else _mentions(words, "yes")
+    # Some words, such as "instead", count as a negation and as a correction.
     negations = _terms("negations") - _terms("corrects")
-    return _OTHER in words and negations.isdisjoint(words)
+    is_negated = not negations.isdisjoint(words)
+    return contradicts or (_OTHER in words and not is_negated)
 
 
 def _is_labeled_answer(sentence: str) -> bool:
@@ -278,7 +289,10 @@ def _is_labeled_answer(sentence: str) -> bool:
 
 def _denies_named_idioms(sentences: Iterable[str]) -> bool:
     """Return whether an explanation of an answer that names idioms denies them."""
-    calls_literal = affirms = follows_question = follows_other_phrase = False
+    # What the sentences so far state about the named idioms:
+    calls_literal = affirms = False
+    # What precedes the sentence:
+    follows_question = follows_other_phrase = False
     for sentence in sentences:
         views = find_views(sentence)
         is_revision = _has_clause_starting_with(sentence, "revises")
@@ -306,7 +320,7 @@ def _denies_named_idioms(sentences: Iterable[str]) -> bool:
 
 
 def _says_none(sentence: str) -> bool:
-    """Return whether a clause of a sentence is an answer that there is no idiom."""
+    """Return whether a clause of a sentence answers that there is no idiom: "My answer: none"."""
     label, stop_before = list[str](), ""
     for clause, stop in _clauses(sentence):
         # A clause after a colon is an answer only if the label announces one: "My answer: none".
@@ -365,36 +379,38 @@ def _states_literal_use(clause: list[str], stop: str) -> bool:
 
 def _affirms_an_idiom(sentences: Sequence[str]) -> bool:
     """Return whether an explanation of an answer that names no idiom affirms an idiom."""
-    revises = any(_has_clause_starting_with(text, "revises", "clarifies") for text in sentences)
-    if find_views("\n".join(sentences)) != {"affirms"} or _weakens_affirmation(sentences, revises):
+    if find_views("\n".join(sentences)) != {"affirms"} or _suggests_literal_use(sentences):
         return False
+    # A short objection is about the sentence, and so are the sentences after a word such as "wait".
     is_about_sentence = _is_short_objection(_clauses_of(sentences))
     for sentence in sentences:
-        if _has_clause_starting_with(sentence, "revises", "clarifies"):
+        if _revises(sentence):
             is_about_sentence = True
-        is_here = False
+        # Other sentences must refer to the given sentence before or when they affirm an idiom.
+        refers_to_sentence = False
         for clause, stop in _clauses(sentence):
-            is_here = is_here or _mentions(clause, "here", "sentences")
+            refers_to_sentence = refers_to_sentence or _mentions(clause, "here", "sentences")
             affirms = stop != "?" and _affirmations(clause) == {True}
-            if affirms and (is_here or is_about_sentence):
+            if affirms and (refers_to_sentence or is_about_sentence):
                 return True
     return False
 
 
-def _weakens_affirmation(sentences: Sequence[str], revises: bool) -> bool:
-    """Return whether words suggest that an idiom is not used, or not used as an idiom.
+def _revises(sentence: str) -> bool:
+    """Return whether a clause of a sentence starts with words such as "wait" or "actually"."""
+    return _has_clause_starting_with(sentence, "revises", "clarifies")
 
-    Args:
-        sentences: Sentences of an explanation.
-        revises: Whether the explanation revises the answer.
-    """
+
+def _suggests_literal_use(sentences: Sequence[str]) -> bool:
+    """Return whether an explanation has words that contradict or weaken the mention of an idiom."""
     clauses = _clauses_of(sentences)
     words = [word for clause in clauses for word in clause]
     if _is_short_objection(clauses):
-        del words[0]
+        # The contrast at the beginning contradicts the answer, not the idiom.
+        words = words[1:]
     if _mentions(words, "general", "actual"):
         return True
-    if revises:
+    if any(_revises(sentence) for sentence in sentences):
         # "doch" within a clause is no contrast in "Moment, das ist doch eine Redewendung".
         return any(_mentions(clause[:1], "contrast") for clause in clauses)
     # "the idiom is not used here", "although it is an idiom, it is not one here"
@@ -431,8 +447,9 @@ def is_count(key: str) -> bool:
 def views_of_value(key: str, item: object) -> set[View] | None:
     """Return the views that a value expresses under its key.
 
-    A literal meaning ("has_literal_meaning") expresses no view; the absence of a figurative meaning
-    is a denial. Returns None if the key does not determine how to interpret the value.
+    A literal meaning ("has_literal_meaning") expresses no view, because idioms can have one. The
+    absence of a figurative meaning is a denial. The result is None if the key does not determine
+    how to interpret the value.
     """
     words = _words_of_key(key)
     affirmations = _affirmations(words)
@@ -474,11 +491,10 @@ def kind_of(key: str) -> Kind | None:
         related = vocabulary.figurative | vocabulary.sentences | vocabulary.fillers
         if not words <= related.union(*words_of_kinds.values()):
             continue
-        for kind, words_of_kind in words_of_kinds.items():
-            if words & words_of_kind:
-                is_figurative = bool(words & vocabulary.figurative)
-                return "idioms" if kind == "expressions" and is_figurative else kind
-        return None
+        kinds = [kind for kind, words_of_kind in words_of_kinds.items() if words & words_of_kind]
+        if kinds == ["expressions"] and words & vocabulary.figurative:
+            return "idioms"  # "figurative expressions"
+        return kinds[0] if kinds else None
     return None
 
 
@@ -525,43 +541,46 @@ def _words_of_key(key: str) -> list[str]:
 
 def _denies_in_language(prose: str, vocabulary: AnswerWords) -> bool:
     """Return whether prose denies in one language that there is an idiom (see `denies_idioms`)."""
-    denial_words = _denial_words(vocabulary)
-    idiom_words = vocabulary.idioms | vocabulary.figurative
-    expression_words = idiom_words | vocabulary.expressions | vocabulary.candidates
-    prose = _quote_bold_text(_remove_quoted_sentence(prose, vocabulary), denial_words)
+    prose = _quote_bold_text(_remove_quoted_sentence(prose, vocabulary), vocabulary)
     if _QUOTE.search(prose):
         return False  # the quoted words may be an idiom
     is_denied, stop_before = False, ""
     for clause, stop in _clauses(prose):
-        tokens = set(clause)
-        negations = _count_negations(clause, vocabulary)
-        has_only_denial_words = tokens <= denial_words
-        is_denial = (
-            has_only_denial_words and tokens & idiom_words and negations == 1 and stop != "?"
-        )
-        # "no idioms, proverbs, or other figurative language"
-        continues_denial = (
-            is_denied
-            and stop_before == ","
-            and has_only_denial_words
-            and not negations
-            and not expression_words.isdisjoint(clause[:2])
-        )
-        # "the phrase is used literally"
-        calls_literal = (
-            tokens & vocabulary.literal
-            and tokens <= denial_words | vocabulary.literal
-            and not negations
-        )
-        mentions_other_expression = (
-            tokens & expression_words and not calls_literal and not continues_denial
-        )
+        continues_denial = is_denied and stop_before == "," and _extends_list(clause, vocabulary)
         stop_before = stop
-        if is_denial:
+        if stop != "?" and _is_denial(clause, vocabulary):
             is_denied = True
-        elif mentions_other_expression or tokens & vocabulary.contrast:
+            continue
+        if not vocabulary.contrast.isdisjoint(clause):
+            return False
+        names_expression = not _expression_words(vocabulary).isdisjoint(clause)
+        is_harmless = continues_denial or _is_literal_statement(clause, vocabulary)
+        if names_expression and not is_harmless:
             return False
     return is_denied
+
+
+def _is_denial(clause: list[str], vocabulary: AnswerWords) -> bool:
+    """Return whether a clause denies that there is an idiom: "There are no idioms here"."""
+    names_idiom = not (vocabulary.idioms | vocabulary.figurative).isdisjoint(clause)
+    has_only_denial_words = _denial_words(vocabulary).issuperset(clause)
+    return names_idiom and has_only_denial_words and _count_negations(clause, vocabulary) == 1
+
+
+def _extends_list(clause: list[str], vocabulary: AnswerWords) -> bool:
+    """Return whether a clause can continue a list of what is denied: "or figurative language"."""
+    starts_with_expression = not _expression_words(vocabulary).isdisjoint(clause[:2])
+    has_only_denial_words = _denial_words(vocabulary).issuperset(clause)
+    has_negation = _count_negations(clause, vocabulary) > 0
+    return starts_with_expression and has_only_denial_words and not has_negation
+
+
+def _is_literal_statement(clause: list[str], vocabulary: AnswerWords) -> bool:
+    """Return whether a clause only calls a phrase literal: "The phrase is used literally"."""
+    calls_literal = not vocabulary.literal.isdisjoint(clause)
+    has_only_known_words = (_denial_words(vocabulary) | vocabulary.literal).issuperset(clause)
+    has_negation = _count_negations(clause, vocabulary) > 0
+    return calls_literal and has_only_known_words and not has_negation
 
 
 def _count_negations(clause: list[str], vocabulary: AnswerWords) -> int:
@@ -580,11 +599,12 @@ def _remove_quoted_sentence(prose: str, vocabulary: AnswerWords) -> str:
     return re.sub(rf"\b({words})\b[:,]?\s*(?:{quotation})", r"\1", prose, flags=re.IGNORECASE)
 
 
-def _quote_bold_text(prose: str, denial_words: frozenset[str]) -> str:
+def _quote_bold_text(prose: str, vocabulary: AnswerWords) -> str:
     """Replace bold text by a quotation mark, but keep bold text that has only denial words."""
 
     def replace(bold: re.Match[str]) -> str:
-        return bold[1] if denial_words.issuperset(normalize(bold[1]).split()) else '"'
+        has_only_denial_words = _denial_words(vocabulary).issuperset(normalize(bold[1]).split())
+        return bold[1] if has_only_denial_words else '"'
 
     return re.sub(r"\*+([^*]+)\*+", replace, prose)
 
@@ -613,7 +633,7 @@ def _ends_in_negation(clause: list[str]) -> bool:
 
 
 def _is_closed(clause: list[str]) -> bool:
-    """Return whether all words of a clause can occur in one language's denials, or mean literal.
+    """Return whether a clause has only words for denials and for literal use, in one language.
 
     The first word may also be a contrast. False for a clause without words, such as the key "_".
     """
@@ -664,6 +684,14 @@ def _denial_words(vocabulary: AnswerWords) -> frozenset[str]:
 
 
 @cache
+def _expression_words(vocabulary: AnswerWords) -> frozenset[str]:
+    """Return all words of one language that can refer to an idiom."""
+    return frozenset().union(
+        vocabulary.idioms, vocabulary.figurative, vocabulary.expressions, vocabulary.candidates
+    )
+
+
+@cache
 def _statement_words() -> frozenset[str]:
     """Return all words that can occur in statements about figurative and literal use."""
     words: frozenset[str] = frozenset()
@@ -680,7 +708,7 @@ def _words_about_answers() -> frozenset[str]:
 
 @cache
 def _roles() -> dict[str, str]:
-    """Map each word of any language to its role in a clause."""
+    """Return the role of each word that affects the affirmations of a clause, in any language."""
     fields_by_role = {
         "contrast": ("contrast",), "literal": ("literal",), "figurative": ("idioms", "figurative"),
         "negation": ("negations", "concord"),
@@ -694,7 +722,7 @@ def _roles() -> dict[str, str]:
 
 @cache
 def _terms(*fields: str) -> frozenset[str]:
-    """Return the words or texts in fields of `AnswerWords`, of all languages."""
+    """Return the words or texts in these fields of `AnswerWords`, in all languages."""
     return frozenset(
         chain.from_iterable(
             getattr(vocabulary, field) for vocabulary in answer_words() for field in fields

@@ -156,10 +156,12 @@ def share_most_words(one: Sequence[str], other: Sequence[str], language: str) ->
     if 2 * shared_content <= max(len(content_of_one), len(content_of_other)):
         return False
     light_words = get_language(language).light_words
-    heavy_of_one, heavy_of_other = remove_words(light_words, one), remove_words(light_words, other)
-    shared = count_shared(heavy_of_one, heavy_of_other, language)
-    # The Dice coefficient, 2 * shared / total, is above two thirds.
-    return 3 * shared > len(heavy_of_one) + len(heavy_of_other)
+    one_without_light = remove_words(light_words, one)
+    other_without_light = remove_words(light_words, other)
+    shared = count_shared(one_without_light, other_without_light, language)
+    total = len(one_without_light) + len(other_without_light)
+    # The Dice coefficient, 2 * shared / total, must be above two thirds.
+    return 3 * shared > total
 
 
 def _content_words(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:

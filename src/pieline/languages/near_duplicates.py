@@ -71,7 +71,9 @@ def warn_of_near_duplicates(texts: Sequence[tuple[str, str, Hashable]], where: s
     ]
     if pairs:
         affected = {position for pair in pairs for position in pair}
-        (first_id, first_content, _), (second_id, _, _) = (texts[place] for place in pairs[0])
+        first, second = pairs[0]
+        first_id, first_content, _ = texts[first]
+        second_id, _, _ = texts[second]
         print(
             f"warning: {where}: {len(affected)} of {len(texts)} texts are nearly equal to another"
             f" one of the same label, such as {first_id} and {second_id}"

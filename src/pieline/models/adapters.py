@@ -28,7 +28,7 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
         UserError: The adapter is not supported (see `check_adapter`), does not fit the model's
             layers, or has weights for other layers than its configuration declares.
     """
-    # The imports take seconds.
+    # Import lazily: these imports take seconds.
     import torch
     from safetensors.torch import load_file
 

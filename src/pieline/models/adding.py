@@ -22,7 +22,7 @@ from pieline.models.checkpoint_settings import (
     length_limits,
 )
 from pieline.models.embedder import EmbedderEntry
-from pieline.models.entries import CheckpointEntry, EncoderEntry
+from pieline.models.entries import HUB_NAME, CheckpointEntry, EncoderEntry
 from pieline.models.hub import HubCheckpoint, UnreachableError
 from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.registry import AnyEntry, Registry, load_registry, local_file
@@ -87,7 +87,8 @@ class AddedEntry(NamedTuple):
     Attributes:
         path: Path of models.local.yaml.
         text: YAML text of the entry.
-        commands: Commands that score the model, and first download a model from the Hub.
+        commands: Commands that score the model. For a model on the Hub, the first command downloads
+            its weights.
     """
 
     path: Path
@@ -188,7 +189,7 @@ def scoring_commands(
     files: Iterable[str] = (),
     settings: Iterable[str] = (),
 ) -> list[list[str]]:
-    """Return the commands that score models of one task, and first download their weights.
+    """Return the commands that score models, after a command that downloads weights from the Hub.
 
     Args:
         entries: Entries by name.
@@ -250,7 +251,7 @@ def find_checkpoint(place: str, user_fields: Mapping[str, Any]) -> Checkpoint:
     folder = Path(place).expanduser()
     if folder.is_dir():
         return _local_checkpoint(folder)
-    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", place):
+    if not HUB_NAME.fullmatch(place):
         hint = "pass a folder, or the name of a repository on the hub"
         raise UserError("no such folder", where=place, hint=hint)
     is_pickled = bool(user_fields.get("pickled"))
@@ -258,6 +259,7 @@ def find_checkpoint(place: str, user_fields: Mapping[str, Any]) -> Checkpoint:
 
 
 def _local_checkpoint(folder: Path) -> Checkpoint:
+    """Return the checkpoint in a folder (see `find_checkpoint`)."""
     check_lfs_pointers(folder)
     path = str(folder.absolute())
     if not (folder / "config.json").is_file():
@@ -272,6 +274,7 @@ def _local_checkpoint(folder: Path) -> Checkpoint:
 
 
 def _hub_checkpoint(weights: HubCheckpoint) -> Checkpoint:
+    """Download the small files of a checkpoint, and return it (see `find_checkpoint`)."""
     repository = weights.repository
     try:
         listing = weights.cached() or weights.request_listing()
@@ -323,12 +326,7 @@ def _collect_facts(
     known_facts = {
         field: fact for field, fact in facts.items() if fact and field in fields_of_entry
     }
-    required = [name for name, field in entry_class.model_fields.items() if field.is_required()]
-    if not kind:
-        required.append("kind")
-    if entry_class is EmbedderEntry and not _has_modules(folder):
-        required.append("pooling")
-    missing = [field for field in required if field not in known_facts]
+    missing = [field for field in _required_fields(kind, folder) if field not in known_facts]
     if missing:
         raise UserError(
             f"its files do not state {', '.join(missing)}",
@@ -336,6 +334,17 @@ def _collect_facts(
             hint=f"add {' '.join(_option_for(field, options) for field in missing)}",
         )
     return known_facts
+
+
+def _required_fields(kind: Fact | None, folder: Path) -> list[str]:
+    """Return the fields that the entry of a checkpoint of this kind must have."""
+    entry_class = KINDS[kind.value] if kind else CheckpointEntry
+    required = [name for name, field in entry_class.model_fields.items() if field.is_required()]
+    if not kind:
+        required.append("kind")
+    if entry_class is EmbedderEntry and not _has_modules(folder):
+        required.append("pooling")
+    return required
 
 
 def _option_for(field: str, options: Collection[str]) -> str:

@@ -14,7 +14,7 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Override
 
 if TYPE_CHECKING:
-    # Not imported at run time, so that changes to it do not rerun embedding jobs.
+    # Import only for type checks, so that changes to this module do not rerun embedding jobs.
     from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 
 FOLLOWED, OVERRIDDEN, REFUSED, NO_EFFECT = "followed", "entry", "refused", "no effect"
@@ -411,13 +411,14 @@ class _CheckpointFiles:
                 # Vectors of spans are means of tokens, so they would have fewer dimensions.
                 self._refuse(file, "pooling_mode", "+".join(mode))
             return
-        own = f"pooling {entry.pooling!r}"
+        pooling_of_entry = f"pooling {entry.pooling!r}"
         if mode != entry.pooling:
-            self._contradict(file, "pooling_mode", mode, own, "pooling")
-        for module in self.modules[2:]:
+            self._contradict(file, "pooling_mode", mode, pooling_of_entry, "pooling")
+        modules_after_pooling = self.modules[2:]
+        for module in modules_after_pooling:
             if module.kind not in ("Normalize", "Dropout"):
-                own_modules = f"{own} without it"
-                self._contradict("modules.json", "type", module.kind, own_modules, "pooling")
+                without_module = f"{pooling_of_entry} without it"
+                self._contradict("modules.json", "type", module.kind, without_module, "pooling")
 
     def _runs_code(self, entry: EmbedderEntry) -> bool:
         """Return whether the entry allows modules with classes from the checkpoint's repository."""
@@ -479,7 +480,7 @@ class _CheckpointFiles:
         return str(self.model.get("default_prompt_name") or "")
 
     def _all_prompts(self) -> dict[str, str]:
-        """Return the texts of all prompts by name; empty texts for null."""
+        """Return the text of each prompt by its name, with an empty text for null."""
         prompts = self.model.get("prompts") or {}
         if not isinstance(prompts, dict):
             self._refuse(_MODEL, "prompts", prompts)

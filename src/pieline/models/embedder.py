@@ -150,8 +150,11 @@ class ConfiguredEmbedder(EmbedderEntry):
     def training_spec(self, *, instructed: bool) -> str:
         """Return the `execution_spec` without the fields that training does not use.
 
-        The omitted fields are `device`, since training never runs on Apple's GPU, and the fields
-        for queries with instructions or, if `instructed`, for queries without instructions.
+        The field `device` is omitted because training never runs on Apple's GPU.
+
+        Args:
+            instructed: Whether the queries for training have instructions. The fields for the other
+                kind of queries are omitted.
         """
         unused = _FIELDS_OF_PLAIN_QUERIES if instructed else _FIELDS_OF_INSTRUCTED_QUERIES
         return self._spec("device", *unused)

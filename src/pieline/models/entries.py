@@ -11,7 +11,8 @@ from pieline.core.files import canonical_json
 from pieline.core.records import Line, validated
 from pieline.core.settings import Settings
 
-_HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
+HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
+"""Pattern of the names of repositories on the Hub."""
 
 DESCRIPTIVE_FIELDS = frozenset(
     {
@@ -34,7 +35,7 @@ def check_hub_name(field: str, name: str, path: str | Path | None) -> None:
         name: Name of the repository.
         path: Value of the entry's field `path`.
     """
-    if path or not _HUB_NAME.fullmatch(name):
+    if path or not HUB_NAME.fullmatch(name):
         value = f"path {str(path)!r}" if path else f"{field} {name!r}"
         raise ValueError(
             f"source 'hub' needs the name of a repository, not a path ({value});"
@@ -171,7 +172,7 @@ Override = Literal[
 
 
 class Overrides(Settings):
-    """Field for the settings in a checkpoint's sentence-transformers files that are replaced."""
+    """Base class of entries that can override settings in the files of a checkpoint."""
 
     overrides: tuple[Override, ...] | None = Field(
         default=None,
@@ -201,5 +202,5 @@ class EncoderEntry(CheckpointEntry):
     )
 
     def execution_spec(self) -> str:
-        """Return the `execution_spec` without `languages`."""
+        """Return the execution spec without `languages`, because a job is for one language."""
         return self._spec("languages")

@@ -56,7 +56,7 @@ class RequiredCheckpoint:
 
     @property
     def state(self) -> str:
-        """Whether the checkpoint is in the cache, is to be downloaded, or why it is unavailable."""
+        """State to print: in the cache, to download, or the reason why it is unavailable."""
         if isinstance(self.obstacle, UnreachableError):
             return "not in the cache" + ("; size estimated" if self.missing is not None else "")
         if self.obstacle:
@@ -73,35 +73,37 @@ def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredChec
     Args:
         entries: Entries of the models by name.
     """
-    users: dict[HubCheckpoint, list[str]] = {}
+    models_by_checkpoint: dict[HubCheckpoint, list[str]] = {}
     for model, entry in entries.items():
         weights = hub_checkpoint(entry)
         if weights:
-            users.setdefault(weights, []).append(model)
+            models_by_checkpoint.setdefault(weights, []).append(model)
     required: list[RequiredCheckpoint] = []
     hub_error: UnreachableError | None = None
-    queue = list(users)
+    queue = list(models_by_checkpoint)
     for checkpoint in queue:  # the loop appends repositories of remote code
-        models = tuple(users[checkpoint])
-        # Prefer an entry that pins a commit, because unpinned checkpoints are not downloaded.
-        entry = min((entries[model] for model in models), key=_is_unpinned)
+        models = tuple(models_by_checkpoint[checkpoint])
+        entry = _choose_entry([entries[model] for model in models])
         item = _look_up(checkpoint, models, entry, hub_error)
         required.append(item)
         if isinstance(item.obstacle, UnreachableError):
             hub_error = item.obstacle
         if checkpoint.only or item.obstacle:
             continue
-        read_file = partial(_fetch_file, checkpoint, item.listing)
-        for code in remote_code_checkpoints(entry, read_file):
-            if code not in users:
-                queue.append(code)
-            users.setdefault(code, []).extend(models)
+        find_file = partial(_fetch_file, checkpoint, item.listing)
+        for code_repository in remote_code_checkpoints(entry, find_file):
+            if code_repository not in models_by_checkpoint:
+                queue.append(code_repository)
+            models_by_checkpoint.setdefault(code_repository, []).extend(models)
     return required
 
 
-def _is_unpinned(entry: ModelEntry) -> bool:
-    """Return whether an entry lacks the pinned commit that its kind of model requires."""
-    return unpinned_error(entry) is not None
+def _choose_entry(entries: Sequence[ModelEntry]) -> ModelEntry:
+    """Return the first of the entries for one checkpoint that allows the download, if any."""
+    for entry in entries:
+        if not unpinned_error(entry):
+            return entry
+    return entries[0]
 
 
 def _look_up(
@@ -215,9 +217,9 @@ def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:
         A progress message before each download.
 
     Raises:
-        UserError: The Hub did not respond or the space is insufficient (nothing was downloaded), a
-            download was interrupted, or some checkpoints are unavailable (all others were
-            downloaded).
+        UserError: The Hub does not respond, the space is insufficient, or a download is
+            interrupted. If some checkpoints are unavailable, the error is raised after the other
+            checkpoints have been downloaded.
     """
     for item in items:
         if isinstance(item.obstacle, UnreachableError):

@@ -333,9 +333,17 @@ class LLMEntry(ModelEntry):
             raise ValueError("a local model must not have api_base, api_key_env or prices")
         if self.is_local and (self.uses_responses or not self.litellm_id.startswith("openai/")):
             raise ValueError("the litellm_id of a local model must be openai/<name>")
+        return self
+
+    @model_validator(mode="after")
+    def _check_template(self) -> Self:
         is_jinja = re.search(r"{[{%]", self.chat_template or "")
         if self.chat_template and not is_jinja:
             raise ValueError("chat_template must be a Jinja template, not the name of one")
+        return self
+
+    @model_validator(mode="after")
+    def _check_serving(self) -> Self:
         set_fields = {name for name in _SERVING if getattr(self, name) is not None}
         if self.is_local:
             self._check_pin()

@@ -75,25 +75,25 @@ def _find_snapshot(spec: LLMEntry) -> Path:
 def _require_all_shards(folder: Path, hint: str) -> None:
     """Raise a `UserError` unless a folder has a model's configuration and complete weights.
 
-    The weights may be a single file or the shards listed in an index. If a repository has both,
-    only one of the two is downloaded (see `HubCheckpoint.needed`), but every index is.
+    The weights may be a single file or the shards listed in an index. If a repository has both, the
+    single file and all indexes are downloaded, but not the shards (see `HubCheckpoint.needed`).
+    Consolidated files are a second copy of the weights, which is used only if there is no index.
     """
     indexed_shards: list[list[str]] = []
     for index in sorted(folder.glob("*.index.json")):
         shard_of_weight = read_json(index).get("weight_map")
         if shard_of_weight and not index.name.startswith("consolidated"):
             indexed_shards.append(sorted(set(shard_of_weight.values())))
-    single_files = ["model.safetensors", "pytorch_model.bin"]
+    alternatives = [*indexed_shards, ["model.safetensors"], ["pytorch_model.bin"]]
     if not indexed_shards:
-        single_files.append("consolidated.safetensors")
-    alternatives = [*indexed_shards, *([name] for name in single_files)]
-    first_missing = ""
+        alternatives.append(["consolidated.safetensors"])
+    missing_files = []
     for weights in alternatives:
         missing = [name for name in ("config.json", *weights) if not (folder / name).exists()]
         if not missing:
             return
-        first_missing = first_missing or missing[0]
-    raise UserError(f"{first_missing} is missing", where=folder, hint=hint)
+        missing_files += missing
+    raise UserError(f"{missing_files[0]} is missing", where=folder, hint=hint)
 
 
 def weights_path(spec: LLMEntry) -> Path:
@@ -105,29 +105,39 @@ def weights_path(spec: LLMEntry) -> Path:
     """
     path = find_weights(spec)
     if spec.source != "hub":
-        digest = sha256(path) if path.is_file() else folder_digest(path)
-        if spec.weights_sha256 is None:
-            raise UserError(
-                "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
-                f" the digest of {path} is {digest}",
-                where=spec.label,
-                hint="add it to the entry if this is the right file",
-            )
-        if digest != spec.weights_sha256:
-            raise UserError(
-                "the weights differ from the entry (sha256)",
-                where=path,
-                hint="install the pinned version, or fix weights_sha256",
-            )
+        _check_digest(spec, path)
     if spec.source != "package":  # a file in a pinned package need not be inspected
-        has_template = _gguf_has_template(path) if spec.is_gguf else _folder_has_template(path)
-        if spec.needs_template and not has_template:
-            raise UserError(
-                "the weights have no chat template, and the server would use its default",
-                where=path,
-                hint=f"add the model's template as chat_template to the entry of {spec.label}",
-            )
+        _check_template(spec, path)
     return path
+
+
+def _check_digest(spec: LLMEntry, path: Path) -> None:
+    """Raise a `UserError` if the digest of the weights is not the `weights_sha256` of the entry."""
+    digest = sha256(path) if path.is_file() else folder_digest(path)
+    if spec.weights_sha256 is None:
+        raise UserError(
+            "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
+            f" the digest of {path} is {digest}",
+            where=spec.label,
+            hint="add it to the entry if this is the right file",
+        )
+    if digest != spec.weights_sha256:
+        raise UserError(
+            "the weights differ from the entry (sha256)",
+            where=path,
+            hint="install the pinned version, or fix weights_sha256",
+        )
+
+
+def _check_template(spec: LLMEntry, path: Path) -> None:
+    """Raise a `UserError` if the weights need a chat template but contain none."""
+    has_template = _gguf_has_template(path) if spec.is_gguf else _folder_has_template(path)
+    if spec.needs_template and not has_template:
+        raise UserError(
+            "the weights have no chat template, and the server would use its default",
+            where=path,
+            hint=f"add the model's template as chat_template to the entry of {spec.label}",
+        )
 
 
 def folder_digest(folder: Path) -> str:

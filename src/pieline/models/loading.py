@@ -86,9 +86,9 @@ def load_model(
     """
     model, report = model_class.from_pretrained(location, **_REPORT_OPTIONS, **options)
     if new_head:
-        inside = f"{model.base_model_prefix}."
-        missing = {name for name in report["missing_keys"] if name.startswith(inside)}
-        report = report | {"missing_keys": missing}
+        prefix = f"{model.base_model_prefix}."
+        missing_in_base = {name for name in report["missing_keys"] if name.startswith(prefix)}
+        report = report | {"missing_keys": missing_in_base}
     require_complete(model, report, where)
     require_finite(model, where)
     return model
@@ -147,7 +147,7 @@ def require_all_weights(model: Any, location: str, where: str) -> None:
 
 
 def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
-    """Check that a model and its checkpoint have the same weights, from transformers' report.
+    """Check transformers' report that a model and its checkpoint have the same weights.
 
     Args:
         model: The loaded model.
@@ -169,6 +169,7 @@ def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
             where=where,
             hint="pin matching weights and code (revision, code_revision)",
         )
+    # Weights of other parts, such as a head of another task, are not used.
     prefix = f"{model.base_model_prefix}."
     parts_of_model = {name for name, _ in model.base_model.named_children()}
     unexpected = []

@@ -65,10 +65,10 @@ _NAME_HINT = "use a name of a-z, 0-9, '.', '_' and '-'"
 def load_registry(path: str | Path, *, added: Mapping[str, Any] | None = None) -> Registry:
     """Return the entries of models.yaml and of models.local.yaml next to it, by name.
 
-    The file models.local.yaml need not exist. One of its entries that has only a `revision` pins
-    the commit of an entry of models.yaml that pins none. Neither file is an input of a rule: each
-    job receives only the entry that it needs, so that adding a model does not rerun the jobs of
-    other models.
+    The file models.local.yaml need not exist. It can pin the commit of an entry of models.yaml that
+    pins none, with an entry of the same name that has only the field `revision`. Neither file is an
+    input of a rule. Each job receives only the entries that it needs, so that adding a model does
+    not rerun the jobs of other models.
 
     Args:
         path: Path of models.yaml.
@@ -89,6 +89,7 @@ def load_registry(path: str | Path, *, added: Mapping[str, Any] | None = None) -
                 f"there is already a model {name!r}", where=where, hint="use a different name"
             )
         local_fields[name] = fields
+    # A local entry with the name of a shipped entry may only pin its commit.
     for name in shipped_fields.keys() & local_fields.keys():
         pin = local_fields.pop(name)
         if not _pins_commit(pin, shipped_fields[name]):
