@@ -18,10 +18,10 @@ LIBRARY = ROOT / "src"
 # Lets scripts import the library.
 sys.path.insert(0, str(LIBRARY))
 
-from pieline.core.environment import settle_environment
+from pieline.core.environment import set_reproducible_environment
 
 # Must precede imports of other packages, which read variables.
-settle_environment(LIBRARY)
+set_reproducible_environment(LIBRARY)
 
 from snakemake.common.configfile import load_configfile
 from snakemake_interface_executor_plugins.settings import ExecMode

@@ -184,7 +184,7 @@ def test_a_large_file_is_hashed_once_until_it_changes(
         read.append(place)
         return sha256(place)
 
-    monkeypatch.setattr(files, "_LARGE", 4)
+    monkeypatch.setattr(files, "_MIN_CACHED_BYTES", 4)
     monkeypatch.setattr(files, "sha256", digest)
     first = cached_sha256(path, memory)
     assert cached_sha256(path, memory) == first == sha256(path)

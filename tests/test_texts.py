@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from pieline.core.errors import UserError, meant
+from pieline.core.errors import UserError, suggest_name
 from pieline.core.records import Record, load_jsonl, validated
 from pieline.core.texts import check_texts, damage, quote_both, refuse_above, text_key
 from pieline.languages.matching import same_pie
@@ -136,7 +136,7 @@ def test_near_duplicates_of_the_same_label_are_counted(capsys: pytest.CaptureFix
     ],
 )
 def test_the_column_that_was_probably_meant(name: str, question: str) -> None:
-    assert meant(name, ["sentence_id", "hasIdiom", "note"]) == question
+    assert suggest_name(name, ["sentence_id", "hasIdiom", "note"]) == question
 
 
 class _One(Record):

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from support import ROOT
 
-from pieline.archives.export import compared, export_runs
+from pieline.archives.export import digests_affecting_predictions, export_runs
 from pieline.archives.extraction import check_archive, extract
 from pieline.archives.manifest import (
     MANIFEST,
@@ -561,7 +561,9 @@ def test_inputs_have_the_same_names_in_every_working_directory() -> None:
     names = ["data/upstream.yaml", "prompts/jam/a.jinja", "data/sample/a.json", "own/b.jinja"]
     below, outside, above = ("../../{}", "../../home/data/pieline/{}", "{}")
     seen = [
-        compared({place.format(name): name for name in names[:3]} | {"../own/b.jinja": names[3]})
+        digests_affecting_predictions(
+            {place.format(name): name for name in names[:3]} | {"../own/b.jinja": names[3]}
+        )
         for place in (below, outside, above)
     ]
     # The digests are the names here; those of public files do not affect predictions.

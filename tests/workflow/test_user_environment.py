@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, copy_project, run_snakemake, succeed
 
-from pieline.core.environment import settled
+from pieline.core.environment import reproducible_variables
 
 DISPLAYS = [
     "paper_tables/jam_datasets.csv",
@@ -91,13 +91,13 @@ def test_variables_that_locate_something_are_kept(tmp_path: Path) -> None:
         "PIELINE_VLLM": "vllm serve",
         "SLURM_CONF": "/etc/slurm.conf",
     }
-    result = settled(kept | hostile(tmp_path))
+    result = reproducible_variables(kept | hostile(tmp_path))
     assert kept.items() <= result.items()
     changed = {"MPLBACKEND", "MATPLOTLIBRC", "PYTHONHASHSEED", "PYTHONUTF8", "LC_ALL", "TZ"}
     names = hostile(tmp_path / "again").keys() - changed - {"XDG_CONFIG_HOME"}
     assert names & result.keys() == set()
     for name in changed:
-        assert result[name] == settled({})[name]
+        assert result[name] == reproducible_variables({})[name]
 
 
 @pytest.mark.full
@@ -127,7 +127,7 @@ def windows_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("windows") / "project"
     options = ("-c", "core.autocrlf=true", "-c", "core.eol=crlf")
     command = ["git", *options, "clone", "--quiet", str(ROOT), str(folder)]
-    subprocess.run(command, check=True, env=settled(os.environ))
+    subprocess.run(command, check=True, env=reproducible_variables(os.environ))
     return folder
 
 

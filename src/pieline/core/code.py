@@ -23,34 +23,36 @@ LIBRARY = ("pieline",)
 def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) -> list[str]:
     """Return the given modules and all modules that importing them executes, sorted by name.
 
-    Includes parent packages, whose code is also executed. Omits modules outside `packages`.
+    Importing a module also executes its parent packages. Modules outside `packages` are omitted.
     """
     graph = _graph(packages)
-    reached = {name for name in modules if name in graph.modules}
-    queue = list(reached)
-    while queue:
-        name = queue.pop()
-        imported = graph.find_modules_directly_imported_by(name)
-        if package := _LOADED_BY_NAME.get(name):
-            imported |= graph.find_children(package)
-        if name.rpartition(".")[0]:
-            imported.add(name.rpartition(".")[0])
-        queue += imported - reached
-        reached |= imported
+    reached = {module for module in modules if module in graph.modules}
+    unexplored = list(reached)
+    while unexplored:
+        module = unexplored.pop()
+        executed = graph.find_modules_directly_imported_by(module)
+        if package := _LOADED_BY_NAME.get(module):
+            executed |= graph.find_children(package)
+        parent_package = module.rpartition(".")[0]
+        if parent_package:
+            executed.add(parent_package)
+        unexplored += executed - reached
+        reached |= executed
     return sorted(reached)
 
 
 @cache
 def imports_of(script: str | Path, packages: tuple[str, ...] = LIBRARY) -> frozenset[str]:
-    """Return the names of the modules in `packages` that a script outside them imports."""
-    names: set[str] = set()
+    """Return the full names of the modules in `packages` that a script imports."""
+    imported: set[str] = set()
     for node in ast.walk(ast.parse(Path(script).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
+            imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return frozenset(names & _graph(packages).modules)
+            imported.add(node.module)
+            # An imported name may be a module or an object; only modules are in the graph.
+            imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(imported & _graph(packages).modules)
 
 
 @cache
@@ -70,11 +72,15 @@ def source_of(module: str) -> Path:
 def code_digest(*modules: str) -> str:
     """Return the SHA-256 of the sources of the given modules and of their dependencies.
 
-    Only dependencies in the same top-level packages and in this library are included.
+    Dependencies count only if they are in this library or in the top-level package of a module.
     """
-    packages = tuple(sorted({*LIBRARY, *(name.partition(".")[0] for name in modules)}))
-    sources = (source_of(name).read_bytes() for name in modules_behind(modules, packages))
-    return sha256(b"".join(sha256(source).digest() for source in sources)).hexdigest()
+    top_level_packages = {module.partition(".")[0] for module in modules}
+    packages = tuple(sorted({*LIBRARY, *top_level_packages}))
+    digests = [
+        sha256(source_of(module).read_bytes()).digest()
+        for module in modules_behind(modules, packages)
+    ]
+    return sha256(b"".join(digests)).hexdigest()
 
 
 @cache

@@ -19,9 +19,9 @@ class Conditions(Frozen):
 
     Attributes:
         settings: Settings by name.
-        weights: Fields of the model entries that determine the results.
-        deviations: Differences from the paper ("epochs 4, the paper 20"). If there are any, the
-            numbers are not compared with the paper's.
+        weights: Fields of the models' entries in models.yaml that determine the results.
+        deviations: Differences from the paper ("epochs 4, the paper 20"). Numbers of a run with
+            deviations are not compared with the paper's numbers.
     """
 
     settings: Mapping[str, Any] = {}
@@ -29,7 +29,7 @@ class Conditions(Frozen):
     deviations: tuple[str, ...] = ()
 
     def with_own_data(self, label: str, paper: str) -> "Conditions":
-        """Return a copy that lists the user's own data as a setting and as a deviation.
+        """Return a copy of the conditions with the user's own data as a setting and a deviation.
 
         Args:
             label: Label of the user's data.
@@ -43,7 +43,11 @@ class Conditions(Frozen):
         )
 
     def with_limit(self, limit: int) -> "Conditions":
-        """Return a copy that lists the number of items used as a setting and as a deviation."""
+        """Return a copy of the conditions with a limit on the data as a setting and a deviation.
+
+        Args:
+            limit: Number of items used, counted from the start of the data.
+        """
         return self.model_copy(
             update={
                 "settings": {**self.settings, "limit": limit},
@@ -58,7 +62,7 @@ class Conditions(Frozen):
 
 
 def digest_of(conditions: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of conditions in canonical JSON."""
+    """Return a short digest of conditions in canonical JSON: 16 hexadecimal digits of SHA-256."""
     return hashlib.sha256(conditions.encode()).hexdigest()[:16]
 
 
@@ -67,13 +71,14 @@ NO_CONDITIONS = Conditions()
 
 
 class RunIdentity(NamedTuple):
-    """What identifies a run in its metric file.
+    """Fields that identify a run, for example in metric files.
 
     Attributes:
-        model: Name of the model; for a fine-tuned embedder, base+training mode+loss.
+        model: Name of the model. For a fine-tuned embedder: base model, training mode and loss,
+            joined by plus signs.
         setting: Prompt setting or query mode.
         seed: Seed.
-        language: Name of the language; empty in studies of one language.
+        language: Name of the language; empty in studies with a single language.
     """
 
     model: str
@@ -84,7 +89,7 @@ class RunIdentity(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a metric file states about its inputs (see `Measured`)."""
+    """Fields that a job adds to a metric file to describe the inputs; explained in `Measured`."""
 
     computed_from: Mapping[str, str] = dataclass_field(default_factory=dict)
     conditions: Conditions = NO_CONDITIONS
@@ -93,7 +98,7 @@ class Evidence:
 
     @property
     def of_record(self) -> dict[str, Any]:
-        """Fields of a `MetricRecord`."""
+        """The fields as keyword arguments of a `MetricRecord`."""
         return {
             "computed_from": dict(self.computed_from),
             "conditions": self.conditions,
@@ -102,7 +107,7 @@ class Evidence:
 
     @property
     def of_measured(self) -> dict[str, Any]:
-        """Fields of a `Measured` record."""
+        """The fields as keyword arguments of a `Measured` record."""
         return {**self.of_record, "dataset_is_released": self.is_released}
 
 
@@ -110,9 +115,9 @@ class MetricRecord(Frozen):
     """Common fields of all metric files.
 
     Attributes:
-        conditions: Settings and weights, with their deviations from the paper.
-        data_note: Note for tables on how the data was verified or differs from the paper's; empty
-            if none is needed.
+        conditions: Settings and weights, with deviations from the paper.
+        data_note: Note for tables that states how the data was verified, or how the data differs
+            from the paper's data; empty if no note is needed.
         computed_from: SHA-256 of each input file, by path.
     """
 
@@ -132,7 +137,7 @@ class Measured(MetricRecord):
 
 
 def data_is_explained(measured: Measured) -> bool:
-    """Return whether the data is the paper's, or is the user's own and listed as a deviation."""
+    """Return whether the data is the paper's, or the user's own and recorded as a deviation."""
     return measured.dataset_is_released or measured.conditions.are_of_own_data
 
 
@@ -140,25 +145,26 @@ def deviations(settings: BaseModel, *, ignored: Collection[str] = ()) -> tuple[s
     """Return a description of each setting that differs from its default, the paper's value.
 
     Args:
-        settings: Settings of a run. Those that affect no number, or whose other values are no
-            deviations, are ignored (see `pieline.core.settings.Field`).
-        ignored: Names of further fields to ignore, including fields of nested settings.
+        settings: Settings of a run, possibly nested. Settings that were declared not to deviate
+            are ignored (see `pieline.core.settings.Field`).
+        ignored: Names of further settings to ignore, including nested settings.
     """
-    differences: list[str] = []
+    descriptions: list[str] = []
     for name, field in type(settings).model_fields.items():
         if name in ignored:
             continue
-        value, default = getattr(settings, name), field.get_default(call_default_factory=True)
-        if isinstance(value, BaseModel):
-            differences += deviations(value, ignored=ignored)
-        elif value != default and may_deviate(field):
-            ours, theirs = _format_value(value), _format_value(default)
-            differences.append(f"{name.replace('_', ' ')} {ours}, the paper {theirs}")
-    return tuple(differences)
+        our_value = getattr(settings, name)
+        paper_value = field.get_default(call_default_factory=True)
+        if isinstance(our_value, BaseModel):
+            descriptions += deviations(our_value, ignored=ignored)
+        elif our_value != paper_value and may_deviate(field):
+            ours, theirs = _format_value(our_value), _format_value(paper_value)
+            descriptions.append(f"{name.replace('_', ' ')} {ours}, the paper {theirs}")
+    return tuple(descriptions)
 
 
 def _format_value(value: object) -> str:
-    """Format a value as readable text."""
+    """Format the value of a setting for the description of a deviation."""
     if value is None:
         return "none"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Settle the environment variables of jobs, so that outputs do not depend on the user's.
+"""Set the environment variables of jobs, so that outputs do not depend on the user's variables.
 
 This module must import only the standard library, because it runs before other imports.
 """
@@ -36,33 +36,36 @@ _REMOVED = (
     "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_", "TRUST_REMOTE_CODE", "USE_HUB_KERNELS", "USE_T",
     "SOURCE_DATE_EPOCH", "TEXINPUTS", "TEXMFHOME",
 )  # fmt: skip
-"""Beginnings of the names of variables that can change or prevent an output."""
+"""Prefixes of the names of variables that can change an output or prevent that it is made."""
 _KEPT = (
     "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER",
     "TRANSFORMERS_OFFLINE", "TRANSFORMERS_VERBOSITY", "TORCH_HOME",
 )  # fmt: skip
-"""Exceptions. Variables that only locate something (caches, tokens, proxies, GPUs) are kept too."""
+"""Variables that are not removed, although their names start with one of these prefixes."""
 
 
-def settled(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables without those on which an output could depend."""
+def reproducible_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return environment variables in which those that may affect an output are removed or fixed.
+
+    Variables that only locate something (caches, tokens, proxies, GPUs) are kept.
+    """
     kept = {
         name: value
         for name, value in environment.items()
         if name in _KEPT or not name.startswith(_REMOVED)
     }
-    return kept | _FIXED
+    return {**kept, **_FIXED}
 
 
-def settle_environment(library: str | Path) -> None:
-    """Settle the variables of this process, which its jobs inherit.
+def set_reproducible_environment(library: str | Path) -> None:
+    """Replace the environment variables of this process, which jobs inherit, by reproducible ones.
 
     Args:
         library: The only folder from which jobs import packages that are not installed.
     """
-    path = os.path.abspath(library)  # noqa: PTH100 - keeps symbolic links
-    variables = settled(os.environ) | {"PYTHONPATH": path}
+    library_path = os.path.abspath(library)  # noqa: PTH100 - keeps symbolic links
+    variables = {**reproducible_variables(os.environ), "PYTHONPATH": library_path}
     for name in os.environ.keys() - variables.keys():
         del os.environ[name]
-    # Without time.tzset(), so that this process still shows the user's time.
+    # time.tzset() is not called, so that this process still shows the user's time.
     os.environ.update(variables)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import NoReturn
 
 _LONG = 500
-"""Maximum length of a word in an error message; longer words (file contents) are truncated."""
+"""Maximum length of a word in an error message; a longer word (file content) is cut off."""
+_KEPT_OF_LONG = 99
+"""Number of characters that are printed of a longer word."""
 
 
 class UserError(Exception):
@@ -23,10 +25,10 @@ class UserError(Exception):
 
     def __init__(self, what: str, *, where: str | Path = "", hint: str = "") -> None:
         self.what, self.where, self.hint = what, str(where), hint
-        line = f"{where}: {what}" if str(where) else what
-        words = (f"{line}; {hint}" if hint else line).split()
+        message = f"{where}: {what}" if str(where) else what
+        words = (f"{message}; {hint}" if hint else message).split()
         super().__init__(
-            " ".join(word if len(word) <= _LONG else f"{word[:99]}…" for word in words)
+            " ".join(word if len(word) <= _LONG else f"{word[:_KEPT_OF_LONG]}…" for word in words)
         )
 
 
@@ -36,22 +38,33 @@ def nearest(word: str, known: Collection[str]) -> str:
     return f"did you mean {matches[0]!r}?" if matches else f"known: {', '.join(sorted(known))}"
 
 
-def meant(name: str, others: Collection[str]) -> str:
-    """Return a question whether one of the other names was meant; empty if none is similar."""
-    plain = {"".join(filter(str.isalnum, other)).casefold(): other for other in others}
-    matches = get_close_matches("".join(filter(str.isalnum, name)).casefold(), plain, n=1)
-    parts = [other for other in others if name in re.split(r"\W|_", other.casefold())]
-    if matches or len(parts) == 1:
-        return f" (is it {(plain[matches[0]] if matches else parts[0])!r}?)"
-    return ""
+def suggest_name(missing: str, candidates: Collection[str]) -> str:
+    """Return a question that suggests a candidate similar to a missing name, else "".
+
+    A candidate is similar if it is spelled almost like the name or, if there is only one, if the
+    name is a word of the candidate: `id` of `sentence_id`.
+    """
+    candidates_by_letters = {_letters_and_digits(candidate): candidate for candidate in candidates}
+    close = get_close_matches(_letters_and_digits(missing), candidates_by_letters, n=1)
+    if close:
+        return f" (is it {candidates_by_letters[close[0]]!r}?)"
+    containing = [
+        candidate for candidate in candidates if missing in re.split(r"\W|_", candidate.casefold())
+    ]
+    return f" (is it {containing[0]!r}?)" if len(containing) == 1 else ""
 
 
-def pluralize(number: int, thing: str) -> str:
-    """Format a count with its noun: `1 answer`, `2 answers`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def _letters_and_digits(name: str) -> str:
+    return "".join(character for character in name if character.isalnum()).casefold()
+
+
+def pluralize(count: int, noun: str) -> str:
+    """Format a count and a noun: `1 answer`, `2 answers`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 EXIT_USER_ERROR = 2
+"""Exit status of commands after a user error."""
 
 
 def to_user_error(error: OSError) -> UserError:
@@ -62,7 +75,7 @@ def to_user_error(error: OSError) -> UserError:
 
 
 def exit_with(error: UserError | OSError) -> NoReturn:
-    """Print the error as one line on stderr and exit with status 2."""
+    """Print an error as one line on stderr and exit with status 2."""
     user_error = to_user_error(error) if isinstance(error, OSError) else error
     print(f"error: {user_error}", file=sys.stderr)
     raise SystemExit(EXIT_USER_ERROR)

@@ -16,7 +16,7 @@ from pieline.core.texts import quote_both, text_key
 class ExternalRow(BaseModel):
     """Row of an external predictions file; undeclared columns are ignored.
 
-    If a row has a sentence, `align_rows` compares it with the dataset to detect wrong ids.
+    To detect wrong ids, `align_rows` compares the sentence, if there is one, with the dataset.
     """
 
     id: Annotated[Id, BeforeValidator(lambda value: str(value).strip())]
@@ -24,35 +24,44 @@ class ExternalRow(BaseModel):
 
 
 R = TypeVar("R", bound=ExternalRow)
-_TABLES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_EXTENSIONS = (*_DELIMITERS, ".jsonl", ".json", ".ndjson", ".parquet")
 
 
 def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
-    """Return the line number and content of each row of a CSV, TSV, JSONL or Parquet file.
+    """Read the rows of a CSV, TSV, JSONL, JSON or Parquet file, each with the row's line number.
 
-    Text files may be gzipped. Files with extensions other than .csv, .tsv and .parquet are read as
-    JSONL, or as a JSON array, in which the numbers of the objects replace those of lines.
+    CSV, TSV, JSONL and JSON files may be gzipped. A file with an unknown extension is read as
+    JSONL or, if it starts with a bracket, as a JSON array. In JSON arrays and Parquet files, the
+    number of the object or row replaces the line number.
 
     Raises:
         UserError: The file cannot be read, or a row is invalid; the message states the location.
     """
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding/predictions.md)"
-    suffix = Path(str(path).lower().removesuffix(".gz")).suffix
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(suffix)
-    if suffix not in _TABLES:
+    extension = _extension(path)
+    if extension not in _EXTENSIONS:
         hint += "; the file name must end in .csv, .tsv or .jsonl, or in .parquet"
-    lines: Iterable[tuple[int, object]]
-    if suffix == ".parquet":
-        lines = enumerate(_parquet_rows(path), start=1)
-    elif delimiter:
-        lines = read_table(path, ["id"], delimiter=delimiter, hint=hint)
+    numbered_rows: Iterable[tuple[int, object]]
+    if extension == ".parquet":
+        numbered_rows = enumerate(_parquet_rows(path), start=1)
+    elif extension in _DELIMITERS:
+        numbered_rows = read_table(path, ["id"], delimiter=_DELIMITERS[extension], hint=hint)
     else:
-        lines = _json_rows(path, hint)
-    return [(at, validated(row, value, where=f"{path}:{at}", hint=hint)) for at, value in lines]
+        numbered_rows = _json_rows(path, hint)
+    return [
+        (line, validated(row, fields, where=f"{path}:{line}", hint=hint))
+        for line, fields in numbered_rows
+    ]
+
+
+def _extension(path: str | Path) -> str:
+    """Return the extension of a file in lower case, without a final .gz."""
+    return Path(str(path).lower().removesuffix(".gz")).suffix
 
 
 def _json_rows(path: str | Path, hint: str) -> Iterator[tuple[int, object]]:
-    """Yield the objects of a JSONL file with their lines, or of a JSON array with their numbers."""
+    """Yield each object of a JSONL file or JSON array, with its line or its number in the array."""
     text = read_text(path)
     if text.lstrip().startswith("["):
         try:
@@ -61,12 +70,13 @@ def _json_rows(path: str | Path, hint: str) -> Iterator[tuple[int, object]]:
             raise UserError(f"not a JSON array: {error}", where=path, hint=hint) from None
         return
     # splitlines would also split at Unicode line separators within a text.
-    for at, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield at, parse_json(line)
+                yield number, parse_json(line)
             except ValueError as error:
-                raise UserError(f"not JSON: {error}", where=f"{path}:{at}", hint=hint) from None
+                where = f"{path}:{number}"
+                raise UserError(f"not JSON: {error}", where=where, hint=hint) from None
 
 
 def _parquet_rows(path: str | Path) -> list[dict[str, Any]]:
@@ -85,62 +95,79 @@ def _parquet_rows(path: str | Path) -> list[dict[str, Any]]:
 def predictions_key(path: str | Path) -> str:
     """Return a key that is equal for files with the same predictions.
 
-    The order of rows, the format and the tags of a run do not matter. For a file that cannot be
-    read, the key is the digest of its content; the job that reads the file reports the error.
+    The key depends neither on the format of a file, nor on the order of rows, nor on the tags in a
+    TREC ranking. For a file that cannot be read, the key is the digest of the content; the job that
+    reads the file reports the error.
     """
     try:
-        if Path(str(path).lower().removesuffix(".gz")).suffix in _TABLES:
-            read = (row.model_dump(exclude_none=True) for _, row in read_rows(path, _AnyRow))
-            rows = [_plain(row) for row in read]
+        if _extension(path) in _EXTENSIONS:
+            rows = [
+                _comparable_text(row.model_dump(exclude_none=True))
+                for _, row in read_rows(path, _AnyRow)
+            ]
         else:
-            # All fields of a line of a run, except its tag.
-            rows = [" ".join(line.split()[:5]) for line in read_text(path).split("\n")]
+            rows = [
+                " ".join(line.split()[:_TREC_FIELDS_WITHOUT_TAG])
+                for line in read_text(path).split("\n")
+            ]
     except UserError:
         return sha256(path)
-    return sha256_of("\n".join(sorted(filter(None, rows))).encode())
+    return sha256_of("\n".join(sorted(row for row in rows if row)).encode())
+
+
+_TREC_FIELDS_WITHOUT_TAG = 5
+"""Number of fields before the tag in a line of a TREC ranking."""
 
 
 class _AnyRow(ExternalRow, extra="allow"):
-    """Row with all of its columns."""
+    """Row that keeps undeclared columns."""
 
 
-def _plain(row: Mapping[str, Any]) -> str:
-    """Return a row as text, in which `True`, `true` and lists of cells are spelled alike."""
-    cells = {
-        name: ";".join(map(str, value)) if isinstance(value, list) else str(value)
-        for name, value in row.items()
-    }
-    return canonical_json(
-        {name: cell.strip().casefold() for name, cell in cells.items() if cell.strip()}
-    )
+def _comparable_text(row: Mapping[str, Any]) -> str:
+    """Return the same text for rows that file formats write differently.
+
+    Case and spaces around cells are ignored, empty cells are omitted, and lists are joined by
+    semicolons.
+    """
+    cells = {}
+    for column, value in row.items():
+        text = ";".join(map(str, value)) if isinstance(value, list) else str(value)
+        if text.strip():
+            cells[column] = text.strip().casefold()
+    return canonical_json(cells)
 
 
 def align_rows(
     rows: Iterable[tuple[int, R]], sentences: Mapping[str, str], *, where: str | Path
 ) -> Iterator[tuple[int, R]]:
-    """Return the line number and row of each sentence, in the order of `sentences` (texts by id).
+    """Return the rows with their line numbers in the order of the sentences.
+
+    Args:
+        rows: Line number and row of each prediction.
+        sentences: Sentences of the dataset by id.
+        where: Path of the file, for error messages.
 
     Raises:
-        UserError: An id is duplicate, unknown or missing, or a row's sentence differs from the
-            dataset's (see `text_key`).
+        UserError: An id is duplicate, unknown or missing, or the sentence in a row differs from the
+            sentence in the dataset (see `text_key`).
     """
-    by_id: dict[str, tuple[int, R]] = {}
-    for at, row in rows:
-        if row.id in by_id:
+    rows_by_id: dict[str, R] = {}
+    lines_by_id: dict[str, int] = {}
+    for line, row in rows:
+        if row.id in lines_by_id:
             raise UserError(
-                f"id {row.id!r} is also in line {by_id[row.id][0]}",
-                where=f"{where}:{at}",
+                f"id {row.id!r} is also in line {lines_by_id[row.id]}",
+                where=f"{where}:{line}",
                 hint="predict each sentence once",
             )
-        by_id[row.id] = at, row
-    lines = {name: at for name, (at, _) in by_id.items()}
-    check_ids(lines, [*sentences], "sentences", where=where)
-    for name, (at, row) in by_id.items():
-        if row.sentence and text_key(row.sentence) != text_key(sentences[name]):
-            ours, theirs = quote_both(sentences[name], row.sentence)
+        rows_by_id[row.id], lines_by_id[row.id] = row, line
+    check_ids(lines_by_id, [*sentences], "sentences", where=where)
+    for row in rows_by_id.values():
+        if row.sentence and text_key(row.sentence) != text_key(sentences[row.id]):
+            ours, theirs = quote_both(sentences[row.id], row.sentence)
             raise UserError(
-                f"sentence {theirs} of {name} is {ours} in the dataset",
-                where=f"{where}:{at}",
+                f"sentence {theirs} of {row.id} is {ours} in the dataset",
+                where=f"{where}:{lines_by_id[row.id]}",
                 hint="check the ids, or remove the column sentence",
             )
-    return (by_id[name] for name in sentences)
+    return ((lines_by_id[sentence_id], rows_by_id[sentence_id]) for sentence_id in sentences)

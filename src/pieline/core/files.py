@@ -13,7 +13,6 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
@@ -41,7 +40,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Yield a new folder that is renamed to `path` if the block succeeds; `path` must not exist."""
+    """Yield a temporary folder that is renamed to `path` if the block succeeds.
+
+    `path` must not exist.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as unfinished:
@@ -52,24 +54,28 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         complete.replace(path)
 
 
-_NO_ROOM = 1 << 20
+_FULL_BELOW_BYTES = 1 << 20
 """Number of free bytes below which a disk counts as full."""
 
 
 @contextmanager
 def _report_full_disk(path: Path) -> Iterator[None]:
-    """Convert an exception raised in the block to an `OSError` if the disk is full.
+    """Convert any exception that is raised in the block to an `OSError` if the disk is full.
 
-    torch.save and safetensors report a full disk with their own exception classes.
+    This is needed because torch.save and safetensors report a full disk with own exception classes.
     """
     try:
         yield
     except (OSError, UserError):
         raise
     except Exception as error:
-        if shutil.disk_usage(path.parent).free < _NO_ROOM:
+        if shutil.disk_usage(path.parent).free < _FULL_BELOW_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
         raise
+
+
+_PROBE_BYTES = 1 << 16
+"""Size of the file that checks whether a folder is writable and its disk is not full."""
 
 
 def check_writable(folder: str | Path) -> None:
@@ -80,9 +86,9 @@ def check_writable(folder: str | Path) -> None:
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
-            probe.write(bytes(1 << 16))
+            probe.write(bytes(_PROBE_BYTES))
     except OSError as error:
-        error.filename = str(Path(folder).absolute())  # instead of the probe's path
+        error.filename = str(Path(folder).absolute())  # instead of the path of the probe
         raise to_user_error(error) from None
 
 
@@ -97,8 +103,8 @@ def write_text(path: str | Path, text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
-_HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-"""JSON escape of a surrogate code point, which must not occur unpaired."""
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Start of the JSON escape of a surrogate code point, which must not occur unpaired."""
 
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
@@ -143,11 +149,11 @@ def read_json(path: str | Path) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
-        message, where = str(error), str(path)
+        problem, where = str(error), str(path)
         if isinstance(error, json.JSONDecodeError):
-            message, where = error.msg, f"{path}:{error.lineno}"
+            problem, where = error.msg, f"{path}:{error.lineno}"
         hint = "repair the file or download it again"
-        raise UserError(f"not JSON: {message}", where=where, hint=hint) from None
+        raise UserError(f"not JSON: {problem}", where=where, hint=hint) from None
 
 
 def parse_json(text: str) -> Any:
@@ -159,30 +165,42 @@ def parse_json(text: str) -> Any:
     """
     try:
         value = json.loads(
-            text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_once
+            text,
+            parse_constant=_reject_constant,
+            parse_float=_parse_finite_number,
+            object_pairs_hook=_object_with_unique_keys,
         )
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if _HALF_A_PAIR.search(text):
-        canonical_json(value).encode()
+    if _SURROGATE_ESCAPE.search(text):
+        canonical_json(value).encode()  # raises a ValueError for unpaired surrogates
     return value
 
 
-def _finite(text: str) -> float:
-    return value if isfinite(value := float(text)) else _no_number(text)
+def _parse_finite_number(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        _reject_constant(text)
+    return number
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
+def _reject_constant(text: str) -> NoReturn:
+    """Raise a `ValueError` for a number that is NaN or infinite."""
+    raise ValueError(f"{text} is not a number")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of a JSON file, of whose duplicate keys Python would keep the last."""
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
-    return value
+def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of a JSON file with these keys and values.
+
+    Raises:
+        ValueError: A key occurs more than once; Python would keep only the last value.
+    """
+    json_object: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in json_object:
+            raise ValueError(f"duplicate key {key!r}")
+        json_object[key] = value
+    return json_object
 
 
 def files_below(folder: str | Path, *endings: str) -> list[Path]:
@@ -190,32 +208,36 @@ def files_below(folder: str | Path, *endings: str) -> list[Path]:
 
     Args:
         folder: The folder.
-        endings: Extensions of the files; any if none is given.
+        endings: Extensions that the files may have; without this argument, all files are returned.
     """
-    walk = os.walk(folder, followlinks=True)
-    found = (Path(where, name) for where, _, names in walk for name in names)
-    return sorted(
-        path for path in found if path.is_file() and (not endings or path.suffix in endings)
-    )
+    files: list[Path] = []
+    for parent, _, names in os.walk(folder, followlinks=True):
+        for path in (Path(parent, name) for name in names):
+            has_ending = not endings or path.suffix in endings
+            if has_ending and path.is_file():
+                files.append(path)
+    return sorted(files)
 
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 """Start of a pointer, which Git checks out in place of a file that Git LFS has not downloaded."""
+_MAX_POINTER_BYTES = 1024
+"""Size that no Git LFS pointer reaches, so that larger files need not be read."""
 
 
-def check_lfs_pointers(*places: str | Path) -> None:
-    """Check that files, and the files in folders, are not Git LFS pointers.
+def check_lfs_pointers(*paths: str | Path) -> None:
+    """Check that files, and all files in folders, are not Git LFS pointers.
+
+    Args:
+        paths: Files and folders; missing files are ignored.
 
     Raises:
         UserError: A file is a pointer.
     """
-    for place in map(Path, places):
-        for path in files_below(place) if place.is_dir() else [place]:
-            if path.is_file() and path.stat().st_size < _MAX_POINTER_BYTES:
-                _check_lfs_pointer(path, path.read_bytes())
-
-
-_MAX_POINTER_BYTES = 1024
+    for path in map(Path, paths):
+        for file in files_below(path) if path.is_dir() else [path]:
+            if file.is_file() and file.stat().st_size < _MAX_POINTER_BYTES:
+                _check_lfs_pointer(file, file.read_bytes())
 
 
 def _check_lfs_pointer(path: str | Path, data: bytes) -> None:
@@ -230,9 +252,9 @@ GZIP_START = b"\x1f\x8b"
 
 
 def read_text(path: str | Path) -> str:
-    """Read a UTF-8 text file with its original line endings, without a byte order mark.
+    """Read a UTF-8 text file; keep the line endings, and remove a byte order mark.
 
-    A file is decompressed if its name ends in .gz.
+    If the file name ends in .gz, the file is decompressed.
 
     Raises:
         UserError: The file is missing, unreadable, not UTF-8 or a Git LFS pointer.
@@ -264,17 +286,19 @@ def read_text(path: str | Path) -> str:
 
 
 def line_ending_note(path: str | Path) -> str:
-    """Return a note for an error message if a file has Windows line endings, else ""."""
+    """Return a note for an error message if a file starts with Windows line endings, else ""."""
     with Path(path).open("rb") as stream:
-        return " (the file has Windows line endings)" if b"\r\n" in stream.read(1 << 16) else ""
+        beginning = stream.read(1 << 16)
+    return " (the file has Windows line endings)" if b"\r\n" in beginning else ""
 
 
 @contextmanager
 def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
     """Open a gzip file for atomic writing; identical content produces byte-identical files.
 
-    The header has neither timestamp nor file name. Uses compression level 6, the default of the
-    gzip program, because level 9 takes five times as long and makes run files only 7% smaller.
+    The gzip header contains neither a timestamp nor a file name. The compression level is 6, the
+    default of the gzip program, because level 9 takes five times as long and makes rankings only 7%
+    smaller.
     """
     with (
         atomic_path(path) as temporary,
@@ -284,8 +308,8 @@ def open_gzip(path: str | Path) -> Iterator[gzip.GzipFile]:
         yield stream
 
 
-_LARGE = 1 << 22
-"""Minimum size, in bytes, of files whose digests are cached."""
+_MIN_CACHED_BYTES = 1 << 22
+"""Minimum size of the files whose digests are cached."""
 
 
 def sha256(path: str | Path) -> str:
@@ -299,30 +323,38 @@ def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def cached_sha256(path: Path, memory: Path) -> str:
-    """Return the SHA-256 of a file; cache the digests of large files in the JSON file `memory`.
+def cached_sha256(path: Path, cache: Path) -> str:
+    """Return the SHA-256 of a file; the digests of large files are cached in a JSON file.
 
-    The cache is keyed by path, size and ctime, which programs cannot set.
+    The cache is keyed by path, size and ctime. Unlike the modification time, programs cannot set
+    the ctime.
+
+    Args:
+        path: File to hash.
+        cache: JSON file, which is created if it does not exist.
     """
     state = path.stat()
-    if state.st_size < _LARGE:
+    if state.st_size < _MIN_CACHED_BYTES:
         return sha256(path)
     key = f"{path.absolute()} {state.st_size} {state.st_ctime_ns}"
-    known = read_json(memory) if memory.exists() else {}
-    if key not in known:
-        # Another process may have updated the file in the meantime.
+    cached_digests = read_json(cache) if cache.exists() else {}
+    if key not in cached_digests:
         digest = sha256(path)
-        known = (read_json(memory) if memory.exists() else {}) | {key: digest}
-        write_json(memory, known)
-    return str(known[key])
+        # Read the cache again, because another process may have extended it in the meantime.
+        cached_digests = read_json(cache) if cache.exists() else {}
+        cached_digests[key] = digest
+        write_json(cache, cached_digests)
+    return str(cached_digests[key])
 
 
 def git_blob(path: str | Path) -> str:
     """Return the Git object name of a file's content, as printed by `git hash-object`."""
     with Path(path).open("rb") as stream:
+        # Git hashes a header with the size of the file, and then the content.
         header = b"blob %d\0" % os.fstat(stream.fileno()).st_size
-        new = partial(hashlib.sha1, header, usedforsecurity=False)
-        return hashlib.file_digest(stream, new).hexdigest()
+        return hashlib.file_digest(
+            stream, lambda: hashlib.sha1(header, usedforsecurity=False)
+        ).hexdigest()
 
 
 def digests(paths: Iterable[str | Path]) -> dict[str, str]:

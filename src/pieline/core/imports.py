@@ -1,6 +1,6 @@
-"""Import functions and classes that declarations refer to by name.
+"""Import functions and classes that declarations name as `module:name`.
 
-Referring to objects by name avoids loading their modules whenever a declaration is read.
+Because of the names, reading a declaration does not load the modules of these objects.
 """
 
 import importlib
@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 
 
 def import_object(path: str) -> Any:
-    """Import the object that `module:name` refers to.
+    """Import the object that is named as `module:name`.
 
     Raises:
         UserError: The module or the name does not exist.

@@ -1,4 +1,4 @@
-"""Set up the processes of rule scripts: log, one-line errors, threads, and sidecars."""
+"""Run the scripts of rules: logs, errors in one line, threads, and sidecars."""
 
 import atexit
 import gc
@@ -34,6 +34,7 @@ from pieline.core.sidecars import (
 )
 
 _WATCH_SECONDS = 2.0
+"""Time between two checks whether Snakemake is still running."""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -54,9 +55,9 @@ class Job:
 
     Attributes:
         rule_job: The script's global variable `snakemake`.
-        known: Digests of files that were read.
+        known: Digests of the files that were hashed so far.
         made_from: Digests of the inputs, by path, for the sidecars of the outputs.
-        facts: Other fields of the sidecars.
+        facts: Further fields of the sidecars of the outputs.
         sidecars: Sidecars of outputs that this job only copies, by path.
     """
 
@@ -72,12 +73,18 @@ class Job:
         return Conditions.model_validate_json(self.rule_job.params.conditions)
 
     def digests(self, *paths: str | Path | Iterable[str | Path]) -> dict[str, str]:
-        """Return the SHA-256 of files by path; an argument may be a list, such as an optional file.
+        """Return the SHA-256 of files by path, for the field `computed_from` of a metric file.
 
-        Metric files list them as `computed_from`.
+        Args:
+            paths: Paths, or collections of paths, such as an optional input.
         """
-        lists = ([each] if isinstance(each, str | Path) else each for each in paths)
-        return self.known.of(*(str(path) for each in lists for path in each))
+        files: list[str] = []
+        for path_or_paths in paths:
+            if isinstance(path_or_paths, str | Path):
+                files.append(str(path_or_paths))
+            else:
+                files += [str(path) for path in path_or_paths]
+        return self.known.of(*files)
 
     def evidence(
         self,
@@ -85,26 +92,36 @@ class Job:
         data_note: str = "",
         is_released: bool = False,
     ) -> Evidence:
-        """Return what a metric file states about these files, its inputs."""
+        """Return the fields of a metric file that describe the inputs and this job's conditions.
+
+        Args:
+            paths: Inputs, as in `digests`.
+            data_note: See `MetricRecord`.
+            is_released: Whether the data is the paper's.
+        """
         return Evidence(self.digests(*paths), self.conditions, data_note, is_released)
 
     def write(self, record: BaseModel) -> None:
-        """Write a record as JSON to the first output."""
+        """Write a record as JSON to the job's first output."""
         write_json(self.rule_job.output[0], record.model_dump())
 
     def begin(self) -> None:
-        """Remove the sidecars of the outputs; check those of the inputs, and hash the inputs."""
+        """Remove the sidecars of the outputs; check and hash the inputs.
+
+        Raises:
+            UserError: An input was edited, replaced or copied, or was made from other files.
+        """
         remove_sidecars(self.rule_job.output)
         check_made(self.rule_job.input, self.known)
-        self.made_from = self.known.of(*filter(os.path.exists, self.rule_job.input))
+        existing_inputs = [path for path in self.rule_job.input if Path(path).exists()]
+        self.made_from = self.known.of(*existing_inputs)
 
     def finish(self) -> None:
         """Write the sidecars of the outputs."""
-        facts: dict[str, Any] = {
-            "outputs": list(filter(is_made, self.rule_job.output)),
-            "settings": settings_of(self.rule_job.params.items()),
-        } | self.facts
-        for path in facts["outputs"]:
+        outputs = [path for path in self.rule_job.output if is_made(path)]
+        settings = settings_of(self.rule_job.params.items())
+        facts = {"outputs": outputs, "settings": settings, **self.facts}
+        for path in outputs:
             if path in self.sidecars:
                 write_json(sidecar_of(path), self.sidecars[path].model_dump(mode="json"))
             else:
@@ -113,11 +130,11 @@ class Job:
 
 @contextmanager
 def job(snakemake: RuleJob) -> Iterator[Job]:
-    """Run a block, which contains the whole script, as the job of a rule.
+    """Run the block of a `with` statement, which contains the whole script, as the job of a rule.
 
-    Copies stderr to the rule's log, prints user errors as one line, pins the number of threads, and
+    Copies stderr to the rule's log, prints user errors as one line, sets the number of threads, and
     checks the sidecars of the inputs. If the block succeeds, writes a sidecar for each output, and
-    the CPU time as the last line of the log (`benchmarks/rules.py` adds it up by rule).
+    writes the CPU time as the last line of the log (`benchmarks/rules.py` adds up these times).
 
     Args:
         snakemake: Global variable `snakemake` of the script.
@@ -125,43 +142,51 @@ def job(snakemake: RuleJob) -> Iterator[Job]:
     Raises:
         UserError: An input was edited, replaced or copied, or was made from other files.
     """
-    start = _cpu_seconds()
+    cpu_seconds_of_start = _cpu_seconds()
     last_lines = start_log(snakemake.log[0])
     pin_threads(snakemake.threads)
-    # By default, Python scans the records that jobs read for garbage many times.
+    # With the default of 700, Python would scan the records that jobs read for garbage too often.
     gc.set_threshold(100_000)
     running = Job(snakemake)
     running.begin()
     yield running
     running.finish()
     last_lines.append(
-        f"{snakemake.rule}: {_cpu_seconds():.2f} CPU-s, {start:.2f} of them to start\n"
+        f"{snakemake.rule}: {_cpu_seconds():.2f} CPU-s, "
+        f"{cpu_seconds_of_start:.2f} of them to start\n"
     )
 
 
 def optional(files: Sequence[str]) -> str | None:
-    """Return the file of an optional input of a rule, or None if the input is empty.
+    """Return the file that is an optional input of a rule, or None if the input is empty.
 
-    The input is a list, or a string if the rule names one file.
+    Args:
+        files: The input: a path, or a list with at most one path.
     """
-    return files if isinstance(files, str) else next(iter(files), None)
+    if isinstance(files, str):
+        return files
+    return files[0] if files else None
 
 
-def optional_folder(lists: Sequence[str]) -> str | None:
-    """Return the folder whose list of digests is an optional input; None without the input."""
-    listed = optional(lists)
-    return listed and folder_of(listed)
+def optional_folder(digest_lists: Sequence[str]) -> str | None:
+    """Return the folder that is an optional input of a rule, or None if the input is empty.
+
+    Args:
+        digest_lists: The input: the list of the folder's digests, which stands for the folder.
+    """
+    digest_list = optional(digest_lists)
+    return folder_of(digest_list) if digest_list else None
 
 
 def start_log(path: str) -> list[str]:
-    """Copy stderr, including that of child processes, to a log file until this process ends.
+    """Copy the stderr of this process and of child processes to a log file until this process ends.
 
-    Also prints an uncaught `UserError` or `OSError` as one line without a traceback. If the
-    environment variable `PIELINE_SNAKEMAKE` contains Snakemake's process id, also ends this process
-    when Snakemake ends.
+    Also sets up that an uncaught `UserError` or `OSError` is printed as one line without a
+    traceback. If the environment variable `PIELINE_SNAKEMAKE` contains Snakemake's process id, also
+    sets up that this process ends when Snakemake ends.
 
     Returns:
-        Empty list; lines that the caller adds are written only to the log, at its end.
+        Empty list, to which the caller can add lines that are written only at the end of the log.
     """
     last_lines: list[str] = []
     # -i keeps tee alive on an interrupt, so that the job's last messages are logged.
@@ -170,8 +195,8 @@ def start_log(path: str) -> list[str]:
     os.dup2(tee.stdin.fileno(), 2)
     tee.stdin.close()
     atexit.register(_end_log, tee, path, last_lines)
-    if snakemake := os.environ.get("PIELINE_SNAKEMAKE"):
-        threading.Thread(target=_end_with, args=(int(snakemake),), daemon=True).start()
+    if snakemake_pid := os.environ.get("PIELINE_SNAKEMAKE"):
+        threading.Thread(target=_end_with, args=(int(snakemake_pid),), daemon=True).start()
     sys.excepthook = _print_error
     return last_lines
 
@@ -179,7 +204,8 @@ def start_log(path: str) -> list[str]:
 def pin_threads(number: int) -> None:
     """Set the number of threads of OpenMP, BLAS and torch, on which floating-point sums depend.
 
-    Covers libraries that are already loaded, and those that this process and its children load.
+    The number applies to the libraries that this process has loaded, and to the libraries that this
+    process or a child process loads later.
     """
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(number)))
     threadpool_limits(number)
@@ -187,43 +213,46 @@ def pin_threads(number: int) -> None:
         torch.set_num_threads(number)
 
 
-def _end_with(process: int) -> None:
-    """Send SIGTERM to this process when another process has ended.
+def _end_with(pid: int) -> None:
+    """Wait until another process ends, then send SIGTERM to this process.
 
-    Without this, a job whose Snakemake was killed would keep running alongside the next run.
+    Without this, a job whose Snakemake was killed would still run during the next run.
     """
     while True:
         time.sleep(_WATCH_SECONDS)
         try:
-            os.kill(process, 0)
+            os.kill(pid, 0)  # sends no signal, but fails if the process has ended
         except ProcessLookupError:
             os.kill(os.getpid(), signal.SIGTERM)
             return
 
 
 def _cpu_seconds() -> float:
-    """Return the CPU time of this process and of its children that ended."""
-    return sum(os.times()[:4])
+    """Return the CPU time of this process and of the child processes that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _end_log(tee: "subprocess.Popen[bytes]", path: str, last_lines: Sequence[str]) -> None:
-    """Wait (up to 5 seconds) for tee, so that the log is complete when this process ends."""
+    """Wait until `tee` has written the log, and add the last lines."""
+    # Close the pipe, so that tee ends.
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    # A child process that outlives the job may keep the pipe open.
+    # A child process that outlives the job may keep the pipe open; do not wait for that.
     with suppress(subprocess.TimeoutExpired):
         tee.wait(timeout=5)
     if last_lines:
         with Path(path).open("a", encoding="utf-8") as log:
             log.writelines(last_lines)
-    # Otherwise, Python scans the objects of all imports several times before it ends: for 0.1
-    # seconds in a light job, and for a second with torch.
+    # Without this, Python would scan all imported objects several times before the process ends:
+    # for 0.1 seconds in a light job, and for a second with torch.
     gc.freeze()
 
 
 def _print_error(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
+    """Print an uncaught exception; one line for user errors, OS errors and interrupts."""
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         error = to_user_error(error)
     if isinstance(error, UserError):

@@ -1,4 +1,4 @@
-"""Measures: quantities of metric records, declared beside the functions that compute them."""
+"""Measures: quantities in metric records, declared beside the functions that compute them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,16 +12,17 @@ Unit = Literal["", "%", "points"]
 
 @dataclass(frozen=True)
 class Measure(Generic[R]):
-    """A quantity of a metric record.
+    """A quantity in a metric record.
 
     Attributes:
-        name: Name, which is that of its column in published/ without `_pct`.
-        value: Function from a record to the value in `unit`; None if it is unknown.
-        interval: Function from a record to the 95% interval in `unit`.
+        name: Name of the measure, and of the column with the printed numbers in published/, where
+            the suffix `_pct` may follow.
+        value: Function that returns the value for a record in `unit`, or None if it is unknown.
+        interval: Function that returns the 95% interval for a record in `unit`, or None.
         unit: Unit of the value.
-        decimals: Decimals of the printed numbers.
-        better: Which values are better.
-        unknown: Why a record may lack the value.
+        decimals: Number of decimals of the printed numbers.
+        better: Whether high or low values are better; empty if neither is.
+        unknown: Reason why a record may lack the value.
         tolerance: Largest difference from the printed number that counts as reproduced.
     """
 
@@ -35,7 +36,11 @@ class Measure(Generic[R]):
     tolerance: float = 0.0
 
     def row(self, record: R | None) -> dict[str, Any]:
-        """Return the columns of the measure, with the value of a record if there is one."""
+        """Return the measure's part of a row in the frame of numbers.
+
+        Args:
+            record: Metric record that contains the value; None if there is no record.
+        """
         value = None if record is None else self.value(record)
         interval = None if record is None else self.interval(record)
         return {
@@ -59,14 +64,22 @@ def share(
     unit: Unit = "%",
     **options: Any,
 ) -> Measure[R]:
-    """Return a measure in percent (or another unit), from functions that return fractions."""
+    """Return a measure whose values and intervals are 100 times those of the given functions.
 
-    def percent(record: R) -> float | None:
+    Args:
+        name: Name of the measure.
+        value: Function that returns the value for a record as a fraction, or None if it is unknown.
+        interval: Function that returns the interval for a record as fractions, or None.
+        unit: Unit of the measure: per cent or percentage points.
+        options: Further fields of `Measure`.
+    """
+
+    def percentage(record: R) -> float | None:
         fraction = value(record)
         return None if fraction is None else 100 * fraction
 
-    def bounds(record: R) -> Interval | None:
-        found = interval(record)
-        return found and Interval(low=100 * found.low, high=100 * found.high)
+    def percentage_interval(record: R) -> Interval | None:
+        fractions = interval(record)
+        return fractions and Interval(low=100 * fractions.low, high=100 * fractions.high)
 
-    return Measure(name, percent, bounds, unit=unit, **options)
+    return Measure(name, percentage, percentage_interval, unit=unit, **options)

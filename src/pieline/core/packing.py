@@ -18,24 +18,25 @@ MOST_UNPACKED = 8 * GIB
 """Default limit on the unpacked size in bytes."""
 
 REFUSED = "download it again, or do not use it"
+"""Hint for an archive that is invalid or contains something that is not allowed."""
 
-_MOST_OF_HEADERS = 1 << 24
-"""Limit on the number of bytes outside file contents, such as those of tar headers."""
-_MOST_OF_FIRST = 1 << 28
-"""Limit on the first file's size in bytes when only the first file is read."""
-_LEVEL = 12
-_END = bytes(2 * tarfile.BLOCKSIZE)
-"""End-of-archive marker of a tar file."""
+_MAX_HEADER_BYTES = 1 << 24
+"""Limit on the number of bytes outside file contents, such as tar headers."""
+_MAX_FIRST_FILE_BYTES = 1 << 28
+"""Limit on the size of the first file when only the first file is read."""
+_COMPRESSION_LEVEL = 12
+_END_MARKER = bytes(2 * tarfile.BLOCKSIZE)
+"""Bytes at the end of every complete tar file."""
 
 
 def pack(archive: str | Path, members: Iterable[tuple[str, bytes]]) -> None:
-    """Write files to an archive in the given order, without owners or times.
+    """Write files to an archive in the given order; owners and times are not stored.
 
     Args:
         archive: Path of the archive, written atomically.
         members: Name and content of each file.
     """
-    packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+    packer = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL, write_checksum=True)
     with (
         atomic_path(archive) as temporary,
         temporary.open("wb") as packed,
@@ -68,14 +69,14 @@ def unpack(
 
     Raises:
         UserError: The archive is invalid or too large, has a duplicate or disallowed name, or
-            contains anything except regular files and folders (which are skipped). Files extracted
-            before the error remain in `place` and must not be used.
+            contains an entry that is neither a regular file nor a folder (folders are skipped).
+            Files that were extracted before the error remain in `place` and must not be used.
     """
-    names: dict[str, str] = {}
-    remaining = most_bytes
+    names_by_normalized_name: dict[str, str] = {}
+    remaining_bytes = most_bytes
 
-    def refuse(what: str, hint: str = REFUSED) -> UserError:
-        return UserError(what, where=archive, hint=hint)
+    def refusal(problem: str, hint: str = REFUSED) -> UserError:
+        return UserError(problem, where=archive, hint=hint)
 
     with Path(archive).open("rb") as packed:
         stream = _Unpacked(packed)
@@ -86,22 +87,24 @@ def unpack(
                     if member.isdir() and is_plain(name):
                         continue
                     if not (member.isreg() and is_plain(name) and allowed(name)):
-                        raise refuse(f"contains {name!r}, which is not allowed")
-                    if normalize_name(name) in names:
-                        raise refuse(f"contains the file {name} twice")
-                    names[normalize_name(name)] = name
-                    remaining -= member.size
-                    if remaining < 0:
-                        raise refuse(f"unpacks to more than {_size(most_bytes)}", if_larger)
+                        raise refusal(f"contains {name!r}, which is not allowed")
+                    if normalize_name(name) in names_by_normalized_name:
+                        raise refusal(f"contains the file {name} twice")
+                    names_by_normalized_name[normalize_name(name)] = name
+                    remaining_bytes -= member.size
+                    if remaining_bytes < 0:
+                        problem = f"unpacks to more than {_format_size(most_bytes)}"
+                        raise refusal(problem, if_larger)
                     stream.allowed += member.size
                     tar.extract(member, place, filter="data")
+            # Read to the end, which the stream remembers.
             while stream.read(1 << 16):
                 pass
         except (tarfile.TarError, zstandard.ZstdError) as error:
-            raise refuse(f"not a complete .tar.zst file: {error}") from None
-    if stream.end != _END:
-        raise refuse("not a complete .tar.zst file: it is truncated")
-    return list(names.values())
+            raise refusal(f"not a complete .tar.zst file: {error}") from None
+    if stream.end != _END_MARKER:
+        raise refusal("not a complete .tar.zst file: it is truncated")
+    return list(names_by_normalized_name.values())
 
 
 def first_member(archive: str | Path, name: str) -> bytes:
@@ -113,7 +116,7 @@ def first_member(archive: str | Path, name: str) -> bytes:
     try:
         with Path(archive).open("rb") as packed:
             stream = _Unpacked(packed)
-            stream.allowed += _MOST_OF_FIRST
+            stream.allowed += _MAX_FIRST_FILE_BYTES
             with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
                 member = tar.next()
                 if member and member.isreg() and member.name == name:
@@ -125,30 +128,33 @@ def first_member(archive: str | Path, name: str) -> bytes:
 
 def is_plain(name: str) -> bool:
     """Return whether a name is, on every file system, a relative path without hidden parts."""
+    if not name.isprintable() or "\\" in name or ":" in name:
+        return False
     parts = normalize_name(name).split("/")
-    return (
-        not any(part.startswith(".") or not part for part in parts)
-        and name.isprintable()
-        and not set(name) & {"\\", ":"}
-    )
+    return all(part and not part.startswith(".") for part in parts)
 
 
 def normalize_name(name: str) -> str:
-    """Return a form of a name that is equal for names that collide if case is ignored."""
+    """Return the same text for all names that a file system without case would confuse."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
 class _Unpacked:
-    """Decompressed tar stream of an archive, limited to `allowed` further bytes."""
+    """Decompressed tar stream of an archive, with a limit on the bytes that can be read.
+
+    Attributes:
+        allowed: Number of bytes that may still be read.
+        end: Last bytes that were read, as many as an end marker has.
+    """
 
     def __init__(self, packed: BinaryIO) -> None:
         unpacker = zstandard.ZstdDecompressor()
         self._stream = unpacker.stream_reader(packed, read_across_frames=True)
-        self.allowed = _MOST_OF_HEADERS
+        self.allowed = _MAX_HEADER_BYTES
         self.end = b""
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` bytes, or none at the end of the stream.
+        """Return at most `size` bytes; an empty result means that the stream has ended.
 
         Raises:
             ReadError: More bytes than allowed were read.
@@ -157,9 +163,11 @@ class _Unpacked:
         self.allowed -= len(data)
         if self.allowed < 0:
             raise tarfile.ReadError("its headers are too large")
-        self.end = (self.end + data)[-len(_END) :]
+        self.end = (self.end + data)[-len(_END_MARKER) :]
         return data
 
 
-def _size(size: int) -> str:
-    return f"{size / GIB:g} GiB" if size >= GIB // 100 else f"{size:,} bytes"
+def _format_size(size_in_bytes: int) -> str:
+    if size_in_bytes >= GIB // 100:
+        return f"{size_in_bytes / GIB:g} GiB"
+    return f"{size_in_bytes:,} bytes"

@@ -10,7 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 FIRST_S = 5.0
-"""Seconds before progress is first shown; tasks that end earlier print nothing."""
+"""Seconds before progress is first shown; a task that ends earlier prints nothing."""
 
 EVERY_S = 30.0
 """Seconds between two progress lines."""
@@ -31,7 +31,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic only in its s
         desc: Description of the task.
         unit: Plural noun for the counted items.
         shown: Whether to show progress.
-        options: Further tqdm options.
+        options: Further options of tqdm.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic only in its s
         shown: bool = True,
         **options: Any,
     ) -> None:
-        self._draws = _is_terminal()
+        self._draws_bar = _is_terminal()
         super().__init__(
             iterable,
             desc=desc,
             unit=unit if options.get("unit_scale") else f" {unit}",
             disable=not shown,
             file=sys.stderr,
-            bar_format=None if self._draws else _LINE,
+            bar_format=None if self._draws_bar else _LINE,
             delay=FIRST_S,
             leave=False,
             dynamic_ncols=True,
@@ -64,24 +64,25 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic only in its s
 
     def display(self, msg: str | None = None, pos: int | None = None) -> bool:  # type: ignore[override]
         """Draw the bar if stderr is a terminal; called by tqdm."""
-        return bool(self._draws and super().display(msg, pos))
+        return bool(self._draws_bar and super().display(msg, pos))
 
     def close(self) -> None:
         """Remove the bar, or print the final line if the progress is printed as lines."""
-        if getattr(self, "disable", True):
+        if getattr(self, "disable", True):  # not shown, or not completely initialized
             return
         self._ended.set()
         self._reporter.join()
-        if not (self._draws or self.delay):
+        progress_was_shown = not self.delay
+        if progress_was_shown and not self._draws_bar:
             self._print_line()
         super().close()
 
     def _report(self) -> None:
-        """Refresh the bar or print a line at regular intervals, even without progress."""
+        """Refresh the bar or print a line at regular intervals, until the task ends."""
         pause = FIRST_S
         while not self._ended.wait(pause):
             self.delay = 0  # signals close() that progress was shown
-            if self._draws:
+            if self._draws_bar:
                 self.refresh()
                 pause = 1.0
             else:

@@ -15,7 +15,7 @@ from pydantic import (
     ValidationError,
 )
 
-from pieline.core.errors import UserError, meant, pluralize
+from pieline.core.errors import UserError, pluralize, suggest_name
 from pieline.core.files import canonical_json, read_json, read_text, write_text
 from pieline.core.texts import nfc
 
@@ -26,24 +26,24 @@ R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
 
 
-def _one_word(text: str) -> str:
+def _check_word(text: str) -> str:
     if not text or " " in text or not text.isprintable():
         raise ValueError("should be one word of printable characters")
     return nfc(text)
 
 
-Id = Annotated[str, AfterValidator(_one_word)]
-"""Id of a sentence or text: one word in NFC, as run files and other programs require."""
+Id = Annotated[str, AfterValidator(_check_word)]
+"""Id of a sentence or text: a word in NFC, because TREC rankings separate fields by spaces."""
 
 
-def _one_line(text: str) -> str:
+def _check_line(text: str) -> str:
     if len(text.splitlines()) != 1 or not text.strip():
         raise ValueError("should be one line of text")
     return text
 
 
-Line = Annotated[str, AfterValidator(_one_line)]
-"""Text of one line, as tables and figures require."""
+Line = Annotated[str, AfterValidator(_check_line)]
+"""Text without line breaks, for tables and figures."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
 """Name of a model or setting that is safe in paths and on command lines."""
@@ -71,43 +71,55 @@ class Record(Frozen):
 
 
 def explain(error: ValidationError, known: Collection[str] = ()) -> str:
-    """Describe a pydantic error in one line: its first problem and the other invalid fields.
+    """Describe a validation error of pydantic in one line.
+
+    The line contains the message for the first invalid field, and the names of the other invalid
+    fields.
 
     Args:
-        error: The error.
-        known: Names of the record's fields. For a missing field, the line suggests a similar name
-            that the input has and the record does not.
+        error: The validation error.
+        known: Names of the record's fields. If a field is missing and the input has an unknown
+            field with a similar name, the line suggests the unknown field.
     """
-    first, *further = error.errors(include_url=False, include_context=False)
-    field = _field(first["loc"])
+    first, *others = error.errors(include_url=False, include_context=False)
+    field = _dotted_path(first["loc"])
     message = first["msg"].removeprefix("Value error, ")
-    message = _CLASS.sub("an object with named fields", message)
-    if known and first["type"] == "missing" and isinstance(first["input"], Mapping):
-        message += meant(field, [name for name in first["input"] if name not in known])
+    message = _EXPECTED_CLASS.sub("an object with named fields", message)
     message = message.replace("a valid boolean, unable to interpret input", "true or false")
-    kinds = ("literal_error", "bool_parsing")
-    value = f" (given: {first['input']!r})" if first["type"] in kinds else ""
-    fields = list(dict.fromkeys(_field(other["loc"]) for other in further))
-    listed = ", ".join(fields[:_MOST_FIELDS]) + (", …" if len(fields) > _MOST_FIELDS else "")
-    more = f" ({len(further)} more: {listed})" if further else ""
-    return f"{field}: {message}{value}{more}" if field else f"{message}{more}"
+    if known and first["type"] == "missing" and isinstance(first["input"], Mapping):
+        unknown = [name for name in first["input"] if name not in known]
+        message += suggest_name(field, unknown)
+    if field and first["type"] in ("literal_error", "bool_parsing"):
+        message += f" (given: {first['input']!r})"
+    if others:
+        paths = list(dict.fromkeys(_dotted_path(other["loc"]) for other in others))
+        ellipsis = ", …" if len(paths) > _MOST_FIELDS else ""
+        message += f" ({len(others)} more: {', '.join(paths[:_MOST_FIELDS])}{ellipsis})"
+    return f"{field}: {message}" if field else message
 
 
-_CLASS = re.compile(r"a (?:valid )?dictionary or (?:an )?instance of [\w.]+|an instance of [\w.]+")
+_EXPECTED_CLASS = re.compile(
+    r"a (?:valid )?dictionary or (?:an )?instance of [\w.]+|an instance of [\w.]+"
+)
+"""Parts of pydantic's messages that name the class of a record."""
 
 
-def _field(location: Iterable[int | str]) -> str:
-    """Return the path of a field, without the names of classes that pydantic adds."""
-    classes = {kind.__name__ for kind in _subclasses(BaseModel)}
-    parts = (str(part) for part in location)
+def _dotted_path(location: Iterable[int | str]) -> str:
+    """Return the location of a validation error as a dotted path of fields and list positions.
+
+    Omits the names of classes and types that pydantic adds to locations in unions.
+    """
+    classes = {record_class.__name__ for record_class in _subclasses(BaseModel)}
+    parts = [str(part) for part in location]
     return ".".join(part for part in parts if part not in classes and "[" not in part)
 
 
-def _subclasses(kind: type) -> Iterator[type]:
-    each: type
-    for each in kind.__subclasses__():
-        yield each
-        yield from _subclasses(each)
+def _subclasses(base: type) -> Iterator[type]:
+    """Yield all direct and indirect subclasses of a class."""
+    subclass: type
+    for subclass in base.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
 
 
 def validated(
@@ -118,24 +130,24 @@ def validated(
     hint: str,
     is_json: bool = False,
 ) -> T:
-    """Validate a value against a type and return the result.
+    """Validate a value and return the result, which has the expected type.
 
     Args:
-        kind: Expected type, or its adapter.
+        kind: Expected type, or a `TypeAdapter` of the expected type.
         value: Value to validate.
         where: Location for the error message.
         hint: Hint for the error message.
-        is_json: Whether the value is JSON text, whose arrays are also accepted as tuples.
+        is_json: Whether the value is JSON text. Arrays in JSON are also accepted for tuples.
 
     Raises:
         UserError: The value is invalid; the message states the first invalid field.
     """
     adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
-    known = getattr(kind, "model_fields", ())
     try:
         return adapter.validate_json(value) if is_json else adapter.validate_python(value)
     except ValidationError as error:
-        raise UserError(explain(error, known), where=where, hint=hint) from None
+        field_names = getattr(kind, "model_fields", ())
+        raise UserError(explain(error, field_names), where=where, hint=hint) from None
 
 
 def load_record(path: str | Path, record: type[R]) -> R:
@@ -148,12 +160,12 @@ def load_record(path: str | Path, record: type[R]) -> R:
 
 
 def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
-    """Read JSON files with one record each (see `load_record`)."""
+    """Read a record from each JSON file (see `load_record`)."""
     return [load_record(path, record) for path in paths]
 
 
 def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
-    """Read a JSONL file with one type of record and no blank lines.
+    """Read the records of a JSONL file, which must not contain blank lines.
 
     Raises:
         UserError: The file cannot be read, or a line is invalid; the message states the location.
@@ -162,13 +174,13 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     # splitlines would also split at Unicode line separators within a sentence.
     lines = text.removesuffix("\n").split("\n") if text else []
     if text.lstrip().startswith("[") and text.rstrip().endswith("]"):
-        one_per_line = "write one JSON object per line, without brackets and commas around them"
-        raise UserError("a JSON array instead of lines", where=path, hint=one_per_line)
+        hint = "write one JSON object per line, without brackets and commas around them"
+        raise UserError("a JSON array instead of lines", where=path, hint=hint)
     return list(_records(lines, record, path))
 
 
 def iterate_jsonl(path: str | Path, record: type[R]) -> Iterator[R]:
-    """Yield the records of a JSONL file that this project made, without holding all in memory.
+    """Yield the records of a JSONL file of this project one by one, to save memory.
 
     Raises:
         UserError: The file cannot be read, or a line is invalid; the message states the location.
@@ -182,11 +194,7 @@ def iterate_jsonl(path: str | Path, record: type[R]) -> Iterator[R]:
 
 
 def _records(lines: Iterable[str], record: type[R], path: str | Path) -> Iterator[R]:
-    """Yield a record per line.
-
-    Raises:
-        UserError: A line is invalid; the message states the location.
-    """
+    """Yield the record of each line; raise a `UserError` with the location for an invalid line."""
     hint = "correct this line or make the file again from its inputs"
     adapter = TypeAdapter(record)
     for number, line in enumerate(lines, start=1):
@@ -199,18 +207,18 @@ def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:
 
 
 def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
-    """Raise a `UserError` if ids are duplicate; the message states one of them."""
-    repeated = sorted(name for name, count in Counter(ids).items() if count > 1)
-    if repeated:
+    """Raise a `UserError` if an id is duplicate; the message contains an example."""
+    duplicates = sorted(id_ for id_, occurrences in Counter(ids).items() if occurrences > 1)
+    if duplicates:
         raise UserError(
-            f"duplicate id {repeated[0]!r} ({len(repeated)} ids occur more than once)",
+            f"duplicate id {duplicates[0]!r} ({len(duplicates)} ids occur more than once)",
             where=where,
             hint="give each record a unique id",
         )
 
 
 def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:
-    """Raise a `UserError` if ids are unknown or missing; the message has counts and examples.
+    """Raise a `UserError` if an id is unknown or missing; the message has counts and examples.
 
     Args:
         lines: Line number of each id in the file.
@@ -218,9 +226,9 @@ def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: 
         things: Plural noun for the error message, such as "sentences".
         where: Path of the file.
     """
-    known = set(ids)
-    unknown = [name for name in lines if name not in known]
-    missing = [name for name in ids if name not in lines]
+    expected = set(ids)
+    unknown = [id_ for id_ in lines if id_ not in expected]
+    missing = [id_ for id_ in ids if id_ not in lines]
     problems = []
     if unknown:
         problems.append(f"{pluralize(len(unknown), 'unknown id')}, such as {unknown[0]!a}")
@@ -229,8 +237,8 @@ def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: 
             f"no prediction for {len(missing)} of {len(ids)} {things}, such as {missing[0]!a}"
         )
     if problems:
-        at = f":{lines[unknown[0]]}" if unknown else ""
+        line_suffix = f":{lines[unknown[0]]}" if unknown else ""
         hint = f"predict the {things} of the dataset"
         if not missing:
             hint += ", of which the setting `limit` keeps only the first"
-        raise UserError("; ".join(problems), where=f"{where}{at}", hint=hint)
+        raise UserError("; ".join(problems), where=f"{where}{line_suffix}", hint=hint)

@@ -1,4 +1,7 @@
-"""Forms for people: sheets (CSV, TSV) with guidelines, JSON lines, and files of Label Studio."""
+"""Write forms for annotators, and read their answers.
+
+Forms are sheets (CSV or TSV) with guidelines, JSON lines, and tasks of Label Studio.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,14 +15,14 @@ from pieline.core.files import read_json, read_text, write_json, write_text
 from pieline.core.records import validated
 from pieline.core.tables import read_table, write_csv
 
-_HINT = "export the tasks as JSON (not JSON-MIN)"
+_EXPORT_HINT = "export the tasks as JSON (not JSON-MIN)"
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def write_sheet(
     path: str | Path, columns: Collection[str], rows: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Write a sheet to fill in, as CSV or, if the name ends in .tsv, separated by tabs."""
+    """Write a sheet that people fill in, as CSV or TSV according to the path's extension."""
     delimiter = _DELIMITERS[Path(path).suffix]
     write_csv(path, columns, rows, delimiter=delimiter, for_people=True)
 
@@ -32,32 +35,36 @@ def write_guidelines(
     Args:
         path: Path of the file.
         columns: Columns that annotators fill in.
-        sections: Lines below each heading.
+        sections: Lines of each section, by heading.
     """
     lines = [
         f"Fill in only these columns of a copy of the sheet: {', '.join(columns)}.",
         "Keep the apostrophes before some texts, which stop spreadsheets from running formulas.",
     ]
-    for name, body in sections.items():
-        lines += ["", name, *(f"  {line}" for line in body)]
-    write_text(path, "\n".join([*lines, ""]))
+    for heading, section_lines in sections.items():
+        lines += ["", heading]
+        lines += [f"  {line}" for line in section_lines]
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def write_tasks(path: str | Path, rows: Iterable[Mapping[str, str]]) -> None:
-    """Write rows as Label Studio tasks, without answers.
+    """Write rows as Label Studio tasks without answers.
 
-    Annotators can see every field, so a row must not contain anything that biases them.
+    Annotators see every field of a row, so the rows must not contain anything that biases them.
     """
     write_json(path, [{"data": dict(row)} for row in rows])
 
 
 def meanings(labels: Mapping[str, str]) -> list[str]:
-    """Return a line with the meaning of each label."""
+    """Return a line `label: meaning` for each label."""
     return [f"{label}: {meaning}" for label, meaning in labels.items()]
 
 
 def choices(labels: Mapping[str, str]) -> str:
-    """Return Label Studio's choices: labels as exported, shown with their meanings."""
+    """Return Label Studio's XML elements for a choice between labels.
+
+    Annotators see the labels with their meanings; the export contains only the labels.
+    """
     return "\n".join(
         f"    <Choice value={quoteattr(label)} html={quoteattr(line)}/>"
         for label, line in zip(labels, meanings(labels), strict=True)
@@ -65,18 +72,19 @@ def choices(labels: Mapping[str, str]) -> str:
 
 
 def headers(lines: Iterable[str]) -> str:
-    """Return a Label Studio header of the smallest size for each line."""
+    """Return Label Studio's XML elements that show each line as a header of the smallest size."""
     return "\n".join(f'  <Header size="6" value={quoteattr(line)}/>' for line in lines)
 
 
 class ReviewedRow(NamedTuple):
-    """One annotator's answers about one item.
+    """The answers of one annotator about one item.
 
     Attributes:
         where: Location for error messages: file, line or task, and item id.
-        annotator: Annotator in a Label Studio export; empty for other files and if the export has
-            none.
-        fields: Shown values and answers, by field; those of JSON lines may be numbers.
+        annotator: Annotator according to a Label Studio export; empty if the export names no
+            annotator, and for other file types.
+        fields: Values that the annotator saw, and answers, by field. Only values from JSON lines
+            may be other than texts.
     """
 
     where: str
@@ -94,19 +102,19 @@ def reviewed_rows(
 ) -> Iterator[ReviewedRow]:
     """Yield the rows of a sheet (.csv, .tsv), JSON lines (.jsonl) or a Label Studio export (.json).
 
-    Omits canceled and empty annotations of an export.
+    Canceled and empty annotations of an export are omitted.
 
     Args:
         path: Path of the file.
         shown: Names of the fields that annotators see, starting with the item id.
-        controls: Name of the field that each control of the labeling configuration fills, by
-            control. A sheet has a column for each of these fields.
-        hint: Hint for a file with the wrong columns.
+        controls: Field that a control of Label Studio's labeling configuration fills, by name of
+            the control. A sheet has a column for each of these fields.
+        hint: Hint for the error message about a file with the wrong columns.
         last_only: Whether to use only the last annotation of each task in an export.
 
     Raises:
-        UserError: The file type is wrong, the sheet or export is invalid, or an annotation has an
-            unknown control, a number of choices other than one, or two answers for one field.
+        UserError: The file type is wrong, the file is invalid, or an annotation has an unknown
+            control, a question with no or several choices, or two different answers for one field.
     """
     suffix = Path(path).suffix.lower()
     columns = [*shown, *controls.values()]
@@ -117,48 +125,60 @@ def reviewed_rows(
     elif suffix == ".json":
         yield from _rows_of_export(path, shown, controls, last_only=last_only)
     else:
-        what = f"the file ends in none of {', '.join([*_DELIMITERS, '.jsonl', '.json'])}"
-        raise UserError(what, where=path, hint="save the table as .csv")
+        problem = f"the file ends in none of {', '.join([*_DELIMITERS, '.jsonl', '.json'])}"
+        raise UserError(problem, where=path, hint="save the table as .csv")
 
 
 def _rows_of_sheet(
     path: str | Path, columns: Sequence[str], delimiter: str, hint: str
 ) -> Iterator[ReviewedRow]:
-    for line, row in read_table(path, columns, delimiter=delimiter, for_people=True, hint=hint):
-        fields = {name: row[name].strip() for name in columns}
-        yield ReviewedRow(f"{path}:{line} ({fields[columns[0]]})", "", fields)
+    """Yield the rows of a sheet; the first column contains the item ids."""
+    for line, cells in read_table(path, columns, delimiter=delimiter, for_people=True, hint=hint):
+        fields = {column: cells[column].strip() for column in columns}
+        item_id = fields[columns[0]]
+        yield ReviewedRow(f"{path}:{line} ({item_id})", "", fields)
 
 
 def _rows_of_lines(
     path: str | Path, columns: Sequence[str], shown: Collection[str], hint: str
 ) -> Iterator[ReviewedRow]:
-    for line, text in enumerate(read_text(path).split("\n"), start=1):
-        if not text.strip():
+    """Yield the rows of a file with JSON lines; unanswered fields are empty texts."""
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
             continue
-        where = f"{path}:{line}"
-        filled = validated(dict[str, Any], text, where=where, hint=hint, is_json=True)
-        if missing := [name for name in shown if name not in filled]:
-            raise UserError(f"no field {missing[0]!r}", where=where, hint=hint)
-        fields = {name: filled.get(name, "") for name in columns}
-        yield ReviewedRow(f"{where} ({fields[columns[0]]})", "", fields)
+        where = f"{path}:{number}"
+        json_object = validated(dict[str, Any], line, where=where, hint=hint, is_json=True)
+        for field in shown:
+            if field not in json_object:
+                raise UserError(f"no field {field!r}", where=where, hint=hint)
+        fields = {column: json_object.get(column, "") for column in columns}
+        item_id = fields[columns[0]]
+        yield ReviewedRow(f"{where} ({item_id})", "", fields)
 
 
 def _rows_of_export(
     path: str | Path, shown: Collection[str], controls: Mapping[str, str], *, last_only: bool
 ) -> Iterator[ReviewedRow]:
-    tasks = validated(list[object], read_json(path), where=path, hint=_HINT)
+    """Yield the rows of a Label Studio export; the first shown field contains the item ids."""
+    tasks = validated(list[object], read_json(path), where=path, hint=_EXPORT_HINT)
     for number, content in enumerate(tasks, start=1):
         where = f"{path}: task {number}"
-        task = validated(_Task, content, where=where, hint=_HINT)
-        for name in shown:
-            if not isinstance(task.data.get(name), str):
-                raise UserError(f"data.{name}: missing, or not text", where=where, hint=_HINT)
-        item = {name: str(task.data[name]) for name in shown}
-        where = f"{where} ({next(iter(item.values()))})"
-        done = [one for one in task.annotations or [] if not one.was_cancelled]
-        for annotation in done[-1:] if last_only else done:
-            if answers := _answers(annotation, controls, where):
-                yield ReviewedRow(where, annotation.annotator, item | answers)
+        task = validated(_Task, content, where=where, hint=_EXPORT_HINT)
+        shown_values: dict[str, str] = {}
+        for field in shown:
+            value = task.data.get(field)
+            if not isinstance(value, str):
+                problem = f"data.{field}: missing, or not text"
+                raise UserError(problem, where=where, hint=_EXPORT_HINT)
+            shown_values[field] = value
+        item_id = next(iter(shown_values.values()))
+        where = f"{where} ({item_id})"
+        completed = [
+            annotation for annotation in task.annotations or [] if not annotation.was_cancelled
+        ]
+        for annotation in completed[-1:] if last_only else completed:
+            if answers := _answers_by_field(annotation, controls, where):
+                yield ReviewedRow(where, annotation.annotator, {**shown_values, **answers})
 
 
 class _Value(BaseModel):
@@ -169,14 +189,15 @@ class _Value(BaseModel):
         """Return the chosen or written answer.
 
         Raises:
-            UserError: The number of choices is not one.
+            UserError: There is no text, and the number of choices is not one.
         """
-        if self.choices is not None or self.text is None:
-            if len(self.choices or []) != 1:
-                chosen = len(self.choices or [])
-                raise UserError(f"{chosen} choices instead of 1", where=where, hint="choose one")
-            return (self.choices or [""])[0]
-        return (self.text if isinstance(self.text, str) else "\n".join(self.text)).strip()
+        if self.choices is None and self.text is not None:
+            text = self.text if isinstance(self.text, str) else "\n".join(self.text)
+            return text.strip()
+        choices = self.choices or []
+        if len(choices) != 1:
+            raise UserError(f"{len(choices)} choices instead of 1", where=where, hint="choose one")
+        return choices[0]
 
 
 class _Result(BaseModel):
@@ -195,8 +216,12 @@ class _Annotation(BaseModel):
 
     @property
     def annotator(self) -> str:
-        person = self.completed_by
-        return "" if person is None else str(person.id if isinstance(person, _Person) else person)
+        """Id or email address of the annotator; empty if the export names no annotator."""
+        if self.completed_by is None:
+            return ""
+        if isinstance(self.completed_by, _Person):
+            return str(self.completed_by.id)
+        return str(self.completed_by)
 
 
 class _Task(BaseModel):
@@ -204,14 +229,19 @@ class _Task(BaseModel):
     annotations: list[_Annotation] | None = None
 
 
-def _answers(annotation: _Annotation, controls: Mapping[str, str], where: str) -> dict[str, str]:
+def _answers_by_field(
+    annotation: _Annotation, controls: Mapping[str, str], where: str
+) -> dict[str, str]:
+    """Return the answers of an annotation by field; `controls` has the field of each control."""
     answers: dict[str, str] = {}
     for result in annotation.result or []:
         if result.from_name not in controls:
             problem = f"unknown control {result.from_name!r}"
             raise UserError(problem, where=where, hint="use our labeling configuration")
-        field, value = controls[result.from_name], result.value.answer(where)
-        if answers.setdefault(field, value) != value:
+        field = controls[result.from_name]
+        answer = result.value.answer(where)
+        if field in answers and answers[field] != answer:
             problem = f"one annotation has two answers for {field}"
             raise UserError(problem, where=where, hint="keep one of them")
+        answers[field] = answer
     return answers

@@ -17,9 +17,9 @@ from pieline.core.yamls import is_ambiguous
 Effect = Literal["predictions", "scoring", "display", "nothing"]
 """What a change of a setting affects:
 
-- `predictions`: predictions, or the data that they are made from
+- `predictions`: predictions, or the data from which predictions are made
 - `scoring`: only metric files
-- `display`: only which runs and displays there are, what displays compute, or how they look
+- `display`: only which runs, tables and figures there are, and what is in tables and figures
 - `nothing`: no result
 """
 
@@ -27,46 +27,47 @@ Effect = Literal["predictions", "scoring", "display", "nothing"]
 def Field(  # noqa: N802
     *args: Any, affects: Effect | None = None, deviates: bool | None = None, **options: Any
 ) -> Any:
-    """Declare a setting: pydantic's `Field`, with what the setting affects.
+    """Declare a setting: like pydantic's `Field`, but the setting also states what it affects.
 
     Args:
-        args: Arguments of pydantic's `Field`.
+        args: Positional arguments of pydantic's `Field`.
         affects: What a change of the value affects; None for constraints of a type.
-        deviates: Whether any value except the default deviates from the paper (default: whether the
-            setting affects predictions or scoring). False if the study states the deviations
-            itself, or if the paper leaves the value open.
-        options: Arguments of pydantic's `Field`.
+        deviates: Whether every value except the default deviates from the paper. If None, the
+            values of settings that affect predictions or scoring do. Use False if the study states
+            the deviations itself, or if the paper leaves the value open.
+        options: Keyword arguments of pydantic's `Field`.
     """
     if affects:
-        options["json_schema_extra"] = {
-            "affects": affects,
-            "deviates": affects in ("predictions", "scoring") if deviates is None else deviates,
-        }
+        if deviates is None:
+            deviates = affects in ("predictions", "scoring")
+        options["json_schema_extra"] = {"affects": affects, "deviates": deviates}
     return pydantic.Field(*args, **options)
 
 
 def effect_of(field: FieldInfo) -> Effect | None:
-    """Return what a setting affects; None if it is a section, or no setting."""
-    effect: Effect | None = _declared(field).get("affects")
+    """Return what a change of a field affects; None if the field is a section, or no setting."""
+    effect: Effect | None = _declaration(field).get("affects")
     return effect
 
 
 def may_deviate(field: FieldInfo) -> bool:
-    """Return whether any value of a field except its default deviates from the paper.
+    """Return whether every value of a field except the default deviates from the paper.
 
-    This includes fields with a default that are not declared as settings, such as parameters.
+    For a field that is not declared as a setting, such as a parameter of a model, this is whether
+    the field has a default.
     """
-    return bool(_declared(field).get("deviates", not field.is_required()))
+    return bool(_declaration(field).get("deviates", not field.is_required()))
 
 
-def _declared(field: FieldInfo) -> Any:
+def _declaration(field: FieldInfo) -> Any:
+    """Return what a setting affects and whether it deviates, as declared by `Field`."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 def declared_settings(
     section: type[BaseModel], prefix: str = ""
 ) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the dotted name and field of all settings of a section and of the sections in it."""
+    """Yield the dotted name and the field of each setting in a section and in nested sections."""
     for name, field in section.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -83,8 +84,8 @@ LearningRate = Annotated[float, Field(gt=0, le=1)]
 class Settings(Frozen):
     """Base class of sections of config.yaml and models.yaml.
 
-    Unknown keys are errors. Lists must not repeat an item. Strings must not contain braces, which
-    Snakemake would expand, except in fields listed in `MAY_HAVE_BRACES`.
+    Unknown keys are errors. Lists must not repeat an item. Strings must not contain braces, because
+    Snakemake would expand them, except in fields listed in `MAY_HAVE_BRACES`.
     """
 
     MAY_HAVE_BRACES: ClassVar[Collection[str]] = ()
@@ -93,21 +94,27 @@ class Settings(Frozen):
     def __get_pydantic_core_schema__(
         cls, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Add `_plain_numbers` to the schemas of fields with numbers.
+        """Add checks of the numbers to the schemas of the fields that accept numbers.
 
-        As a pydantic validator of all fields, it would not be allowed for discriminators.
+        A pydantic validator cannot do this: it would apply to all fields, and pydantic does not
+        allow validators for the fields that discriminate a union.
         """
         schema = handler(source)
-        model: Any = handler.resolve_ref_schema(schema)
-        while model["type"] != "model-fields":
-            model = model["schema"]
-        for name, field in model["fields"].items():
-            kinds = set(_types(cls.model_fields[name].annotation))
-            if kinds & {int, float} and not kinds & {bool, object, Any}:
-                inner = field["schema"] if field["schema"]["type"] == "default" else field
-                inner["schema"] = core_schema.no_info_before_validator_function(
-                    _plain_numbers if str not in kinds else _no_booleans, inner["schema"]
-                )
+        model_schema: Any = handler.resolve_ref_schema(schema)
+        while model_schema["type"] != "model-fields":
+            model_schema = model_schema["schema"]
+        for name, field_schema in model_schema["fields"].items():
+            accepted_types = set(_types_in(cls.model_fields[name].annotation))
+            accepts_numbers = not accepted_types.isdisjoint({int, float})
+            accepts_booleans = not accepted_types.isdisjoint({bool, object, Any})
+            if not accepts_numbers or accepts_booleans:
+                continue
+            check = _reject_booleans if str in accepted_types else _reject_ambiguous_numbers
+            has_default = field_schema["schema"]["type"] == "default"
+            parent = field_schema["schema"] if has_default else field_schema
+            parent["schema"] = core_schema.no_info_before_validator_function(
+                check, parent["schema"]
+            )
         return schema
 
     # A pydantic validator would appear in the error locations of union fields.
@@ -115,17 +122,21 @@ class Settings(Frozen):
         """Raise a `ValueError` if a list repeats an item or a string contains braces."""
         for name in type(self).model_fields:
             value = getattr(self, name)
-            for part in value.values() if isinstance(value, dict) else [value]:
-                items = part if isinstance(part, list) else [part]
-                if repeated := [item for at, item in enumerate(items) if item in items[:at]]:
-                    raise ValueError(f"{name} lists {repeated[0]!r} twice")
-                texts = [str(item) for item in items if isinstance(item, str | PurePath)]
-                braced = [text for text in texts if "{" in text or "}" in text]
-                if braced and name not in self.MAY_HAVE_BRACES:
-                    raise ValueError(f"{name} contains braces: {braced[0]!r}")
+            for list_or_item in value.values() if isinstance(value, dict) else [value]:
+                items = list_or_item if isinstance(list_or_item, list) else [list_or_item]
+                for position, item in enumerate(items):
+                    if item in items[:position]:
+                        raise ValueError(f"{name} lists {item!r} twice")
+                    if name not in self.MAY_HAVE_BRACES and _has_braces(item):
+                        raise ValueError(f"{name} contains braces: {str(item)!r}")
 
 
-def _no_booleans(value: Any) -> Any:
+def _has_braces(item: object) -> bool:
+    """Return whether a text or path contains a brace."""
+    return isinstance(item, str | PurePath) and ("{" in str(item) or "}" in str(item))
+
+
+def _reject_booleans(value: Any) -> Any:
     """Raise a `ValueError` for true and false, which pydantic would convert to 1 and 0."""
     for item in _items(value):
         if isinstance(item, bool):
@@ -133,27 +144,32 @@ def _no_booleans(value: Any) -> Any:
     return value
 
 
-def _plain_numbers(value: Any) -> Any:
+def _reject_ambiguous_numbers(value: Any) -> Any:
     """Raise a `ValueError` for booleans, and for texts that are ambiguous numbers."""
-    for item in _items(_no_booleans(value)):
+    _reject_booleans(value)
+    for item in _items(value):
         if isinstance(item, str) and is_ambiguous(item.strip()):
             raise ValueError(f"ambiguous number {item}")
     return value
 
 
 def _items(value: Any) -> list[Any]:
-    listed = list(value.values()) if isinstance(value, dict) else value
-    return listed if isinstance(listed, list) else [listed]
+    """Return the values of a dictionary, or the items of a list, or the single value in a list."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
 
 
-def _types(annotation: Any) -> list[Any]:
-    """Return the types in an annotation."""
+def _types_in(annotation: Any) -> list[Any]:
+    """Return the types of the values in an annotation: `[str, int]` for `dict[str, list[int]]`."""
     if get_origin(annotation) is Literal:
         return []
-    parts = get_args(annotation)
+    arguments = get_args(annotation)
+    if not arguments:
+        return [annotation]
     if get_origin(annotation) is Annotated:
-        parts = parts[:1]
-    return [kind for part in parts for kind in _types(part)] if parts else [annotation]
+        arguments = arguments[:1]  # the others are metadata
+    return [inner for argument in arguments for inner in _types_in(argument)]
 
 
 def keys_at(model: Any, location: Iterable[int | str]) -> list[str]:
@@ -163,23 +179,34 @@ def keys_at(model: Any, location: Iterable[int | str]) -> list[str]:
         model: Class of the settings.
         location: Keys and list positions, as in pydantic's errors.
     """
-    for part in location:
-        members = get_args(model) if get_origin(model) in (UnionType, Union) else ()
-        if named := [kind for kind in members if getattr(kind, "__name__", "") == part]:
-            [model] = named  # pydantic adds the class in a union to the location
-            continue
-        model = _section(model)
-        if hasattr(model, "model_fields"):
-            model = model.model_fields[str(part)].annotation
-        else:  # a list, or a mapping with arbitrary keys and values of one type
-            model = get_args(model)[0 if isinstance(part, int) else 1]
-    return list(getattr(_section(model), "model_fields", []))
+    expected_type = model
+    for key in location:
+        members = {
+            getattr(member, "__name__", ""): member for member in _union_members(expected_type)
+        }
+        section = _section_in(expected_type)
+        if key in members:  # pydantic adds the class in a union to the location
+            expected_type = members[key]
+        elif hasattr(section, "model_fields"):
+            expected_type = section.model_fields[str(key)].annotation
+        elif isinstance(key, int):
+            expected_type = get_args(section)[0]  # items of a list
+        else:
+            expected_type = get_args(section)[1]  # values of a mapping with arbitrary keys
+    return list(getattr(_section_in(expected_type), "model_fields", []))
 
 
-def _section(model: Any) -> Any:
-    """Return the class of the settings in an optional section; other types unchanged."""
-    kinds = get_args(model) if get_origin(model) in (UnionType, Union) else ()
-    return next((kind for kind in kinds if hasattr(kind, "model_fields")), model)
+def _union_members(annotation: Any) -> tuple[Any, ...]:
+    """Return the types in a union; empty for other annotations."""
+    return get_args(annotation) if get_origin(annotation) in (UnionType, Union) else ()
+
+
+def _section_in(annotation: Any) -> Any:
+    """Return the first class of settings in a union, or the annotation itself if there is none."""
+    for member in _union_members(annotation):
+        if hasattr(member, "model_fields"):
+            return member
+    return annotation
 
 
 class OfModel(Settings):
@@ -206,16 +233,17 @@ class OfModel(Settings):
 
 
 def check_settings(named: Iterable[str], own: Collection[str], known: Collection[str]) -> None:
-    """Raise a `ValueError` if a setting is undefined, or redefines a setting of the study.
+    """Raise a `ValueError` if a prompt setting is undefined, or redefines a setting of the study.
 
     Args:
-        named: Names of the settings in which models are run.
-        own: Names of the settings that the user defines.
-        known: Names of the settings that the study defines.
+        named: Names of the prompt settings in which models are run.
+        own: Names of the prompt settings that the user defines.
+        known: Names of the prompt settings that the study defines.
     """
-    for name in own:
-        if name in known:
-            raise ValueError(f"setting {name!r} is already defined by the study; rename yours")
-    for name in named:
-        if name not in {*own, *known}:
-            raise ValueError(f"unknown setting {name!r}; {nearest(name, {*own, *known})}")
+    for setting in own:
+        if setting in known:
+            raise ValueError(f"setting {setting!r} is already defined by the study; rename yours")
+    defined = {*own, *known}
+    for setting in named:
+        if setting not in defined:
+            raise ValueError(f"unknown setting {setting!r}; {nearest(setting, defined)}")

@@ -1,8 +1,8 @@
 """Sidecars: `.evidence/<file>.json` states what a file was made from.
 
 Jobs check the sidecars of the files that they read. The checks need neither timestamps nor
-Snakemake's metadata, which a copied folder may lack. Only `pieline.core.jobs.job` writes sidecars;
-Snakemake does not know them.
+Snakemake's metadata, because a copied folder may lack them. Only `pieline.core.jobs.job` writes
+sidecars; Snakemake does not know about sidecars.
 """
 
 import json
@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,25 +22,31 @@ from pieline.core.files import cached_sha256, sha256_of, write_json, write_text
 from pieline.core.records import Record, load_record
 
 FOLDER = ".evidence"
-"""Folder of the sidecars next to the files. Its name is hidden, because people open the files."""
+"""Name of the folder next to the files that contains their sidecars; hidden from people."""
 _OLD_ENDING = ".evidence.json"
-"""Ending of the sidecars that earlier versions wrote next to the files."""
+"""Ending of the names of sidecars that earlier versions wrote next to the files."""
 LIST_ENDING = ".sha256"
-"""Ending of the list of a folder's digests, which rules read instead of the folder.
+"""Ending of the name of a file that lists the digests of a folder, which rules read instead.
 
-Snakemake compares listed digests by content, but folders only by time.
+Snakemake compares files by content, but folders only by time.
 """
 MAKE_AGAIN = "run the same snakemake command with --forcerun {}"
+"""Hint for files that are missing or not up to date; the placeholder is their paths."""
 EXTRACTED = "this folder has other data than {}: use another folder (--directory)"
+"""Hint for files from an archive, made from other inputs; the placeholder is the archive."""
 _MADE = ("results/", "paper_tables/")
+"""Folders to which only jobs write."""
 _DOWNLOADED = "results/archives/"
+"""Subfolder of these folders with downloaded archives, which have no sidecars."""
 _NO_SETTINGS = ("contents", "fresh")
-"""Params that only make a job stale."""
-_SHOWN = 3
-"""Maximum number of settings to name."""
+"""Params of rules that are no settings, but only cause a job to run again."""
+_SHOWN_SETTINGS = 3
+"""Maximum number of settings that an error message names."""
 _TIMESTAMP = ".snakemake_timestamp"
 """File that Snakemake creates in each output folder."""
-_MEMORY = Path(".snakemake/pieline_digests.json")
+_DIGEST_CACHE = Path(".snakemake/pieline_digests.json")
+_SHORT_DIGEST = 8
+"""Number of hexadecimal digits in the digests of settings."""
 _PACKAGES = (
     "litellm", "agno", "numpy", "rank-bm25", "scipy",
     "sentence-transformers", "tokenizers", "torch", "transformers",
@@ -60,14 +65,14 @@ class Sidecar(Record):
     """Content of a sidecar.
 
     Attributes:
-        path: Path of the file or folder, relative to the working directory; in a copied sidecar,
-            this is not its own location.
+        path: Path of the file or folder, relative to the working directory. If this path is not
+            next to the sidecar, the sidecar was copied.
         files: SHA-256 of the file, or of each file in the folder, by path.
         made_from: SHA-256 of each input file of the job, by path.
         outputs: Paths of all outputs of the job.
-        settings: Digests of the rule's settings by name (see `settings_of`); empty if unknown.
+        settings: Digest of each setting of the rule, by name (see `settings_of`); empty if unknown.
         source: Source of a raw file, or name of the archive from which a run was extracted.
-        answers: Digests of the recorded answers that were used, by question key.
+        answers: Digest of each recorded answer that was used, by question key.
         recordings: SHA-256 of each recordings file, by path.
         token: Token of the used answers (see `pieline.llm.recordings.answers_token`).
         packages: Versions of the loaded packages that may affect the results, by name.
@@ -86,16 +91,16 @@ class Sidecar(Record):
 
 
 class Digests(dict[str, str]):
-    """SHA-256 of files by path, computed on first use."""
+    """SHA-256 of files by path; each digest is computed when it is first used."""
 
     def __missing__(self, path: str) -> str:
-        """Compute a digest; those of large files are kept in the working directory."""
-        self[path] = digest = cached_sha256(Path(path), _MEMORY)
+        """Compute a digest; the digests of large files are cached in the working directory."""
+        self[path] = digest = cached_sha256(Path(path), _DIGEST_CACHE)
         return digest
 
     def of(self, *paths: str) -> dict[str, str]:
         """Return the digests of files, and of all files in folders, by path."""
-        return {file: self[file] for path in sorted(map(str, paths)) for file in _files(path)}
+        return {file: self[file] for path in sorted(map(str, paths)) for file in _files_of(path)}
 
 
 def sidecar_of(path: str | Path) -> str:
@@ -116,17 +121,17 @@ def file_of(sidecar: str) -> str:
 
 
 def move_old_sidecars(folders: Iterable[str] = _MADE) -> None:
-    """Move the sidecars of earlier versions, which lie next to the files, to their new place."""
+    """Move sidecars that earlier versions wrote next to the files to the folder for sidecars."""
     for folder in folders:
-        for path in _below(folder):
+        for path in _files_below(folder):
             if path.endswith(_OLD_ENDING):
-                place = Path(sidecar_of(path.removesuffix(_OLD_ENDING)))
-                place.parent.mkdir(exist_ok=True)
-                Path(path).replace(place)
+                sidecar = Path(sidecar_of(path.removesuffix(_OLD_ENDING)))
+                sidecar.parent.mkdir(exist_ok=True)
+                Path(path).replace(sidecar)
 
 
 def is_made(path: str) -> bool:
-    """Return whether a file is in a folder to which only jobs write, so that it has a sidecar."""
+    """Return whether a file was made by a job, and so must have a sidecar, judging by the path."""
     return path.startswith(_MADE) and not path.startswith(_DOWNLOADED)
 
 
@@ -134,28 +139,28 @@ def load_sidecar(path: str | Path) -> Sidecar:
     """Return the sidecar of a file or folder.
 
     Raises:
-        UserError: The sidecar is missing, invalid, or that of another file.
+        UserError: The sidecar is missing, invalid, or describes another file.
     """
-    place, hint = sidecar_of(path), MAKE_AGAIN.format(path)
-    if not Path(place).is_file():
-        raise UserError("is missing", where=place, hint=hint)
+    sidecar_path, hint = sidecar_of(path), MAKE_AGAIN.format(path)
+    if not Path(sidecar_path).is_file():
+        raise UserError("is missing", where=sidecar_path, hint=hint)
     try:
-        sidecar = load_record(place, Sidecar)
+        sidecar = load_record(sidecar_path, Sidecar)
     except UserError as error:
         raise UserError(error.what, where=error.where, hint=hint) from None
     if sidecar.path != str(path):
-        what = f"is a copy of that of {sidecar.path}, so {path} may be a copy, too"
-        raise UserError(what, where=place, hint=hint)
+        problem = f"is a copy of that of {sidecar.path}, so {path} may be a copy, too"
+        raise UserError(problem, where=sidecar_path, hint=hint)
     return sidecar
 
 
 def write_sidecar(path: str, *, made_from: Mapping[str, str], **facts: Any) -> None:
-    """Write the sidecar of a file or folder, with the versions of loaded packages.
+    """Write the sidecar of a file or folder, with digests and the versions of loaded packages.
 
     Args:
         path: File or folder.
-        made_from: SHA-256 of the inputs, by path.
-        facts: Other fields of `Sidecar`.
+        made_from: SHA-256 of each input, by path.
+        facts: Further fields of `Sidecar`.
     """
     sidecar = Sidecar(
         path=path,
@@ -168,58 +173,69 @@ def write_sidecar(path: str, *, made_from: Mapping[str, str], **facts: Any) -> N
 
 
 def remove_sidecars(paths: Iterable[str]) -> None:
-    """Remove the sidecars of files, before a job writes the files again."""
+    """Remove the sidecars of files; a job does so before it writes the files again."""
     for path in paths:
         Path(sidecar_of(path)).unlink(missing_ok=True)
 
 
 def write_digest_list(folder: str, path: str) -> None:
-    """Write the digests of all files in a folder to a file `<folder>.sha256`, as sha256sum does."""
+    """Write the digests of all files in a folder to a file, in the format of `sha256sum`."""
     lines = [f"{digest}  {file}\n" for file, digest in Digests().of(folder).items()]
     write_text(path, "".join(lines))
 
 
 def folder_of(path: str) -> str:
-    """Return the folder whose digests a file lists."""
+    """Return the folder whose digests are listed in the file at `path`; other paths unchanged."""
     return path.removesuffix(LIST_ENDING)
 
 
 def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
-    """Check inputs of a job that other jobs made; other files are ignored.
+    """Check the inputs of a job by their sidecars; files that no job made are not checked.
 
-    The list of a folder's digests stands for the folder. Inputs of these files that still exist are
-    compared as well.
+    If an input lists the digests of a folder, the folder is checked too. Each input must be
+    unchanged, and must have been made from the current content of its own inputs.
+
+    Args:
+        paths: Inputs of the job.
+        known: Digests of the files that were hashed so far.
 
     Raises:
-        UserError: The sidecar of a file is missing, invalid or a copy, the file is missing or was
-            changed, or one of the file's inputs has changed since.
+        UserError: The sidecar of an input is missing, invalid or a copy, or the input is missing,
+            was changed, or was made from other files.
     """
     known = Digests() if known is None else known
-    made = [path for listed in filter(is_made, paths) for path in (folder_of(listed), listed)]
-    sidecars = {path: load_sidecar(path) for path in made}
+    sidecars: dict[str, Sidecar] = {}
+    for path in paths:
+        if is_made(path):
+            for file_or_folder in (folder_of(path), path):
+                sidecars[file_or_folder] = load_sidecar(file_or_folder)
     for path, sidecar in sidecars.items():
         _check_content(path, sidecar, known)
     for path, sidecar in sidecars.items():
-        # Temporary inputs may have been deleted.
-        present = {
-            file: digest for file, digest in sidecar.made_from.items() if Path(file).exists()
-        }
-        for file, digest in present.items():
-            # An edited input must be made again itself.
-            if known[file] != digest and Path(sidecar_of(file)).exists():
-                _check_content(file, load_sidecar(file), known)
-        changed = f"differs from the file that {path} was made from"
-        hint = EXTRACTED.format(sidecar.source) if sidecar.source else MAKE_AGAIN.format(path)
-        check_digests(present, changed=changed, hint=hint, known=known)
+        _check_inputs(path, sidecar, known)
+
+
+def _check_inputs(path: str, sidecar: Sidecar, known: Digests) -> None:
+    """Check that the inputs of a file, if they still exist, have the digests in its sidecar."""
+    existing_inputs = {
+        file: digest for file, digest in sidecar.made_from.items() if Path(file).exists()
+    }
+    for file, digest in existing_inputs.items():
+        # If the input itself was edited, the error must name the input instead of this file.
+        if known[file] != digest and Path(sidecar_of(file)).exists():
+            _check_content(file, load_sidecar(file), known)
+    changed = f"differs from the file that {path} was made from"
+    hint = EXTRACTED.format(sidecar.source) if sidecar.source else MAKE_AGAIN.format(path)
+    check_digests(existing_inputs, changed=changed, hint=hint, known=known)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a file that a run keeps must have been made from.
+    """Settings and inputs from which a file must have been made if a run keeps the file.
 
     Attributes:
-        settings: Settings of its rule (see `settings_of`).
-        inputs: Inputs of its job.
+        settings: Settings of the file's rule (see `settings_of`).
+        inputs: Inputs of the file's job.
     """
 
     settings: Mapping[str, str]
@@ -229,24 +245,26 @@ class Expected:
 def check_kept(
     expected: Mapping[str, Expected], remade: Collection[str], folder: str = "results"
 ) -> None:
-    """Check the files that a run keeps; Snakemake may compare only their modification times.
+    """Check the files that a run keeps, because Snakemake may compare only modification times.
 
     Args:
-        expected: What the files of the run's jobs must have been made from, by path.
-        remade: Files that the run makes again.
-        folder: Folder in which the content of all other files is checked, too.
+        expected: Settings and inputs from which the files of the run's jobs must have been made, by
+            path.
+        remade: Files that the run makes again, which are not checked.
+        folder: Folder in which the content of all files is checked, including files of other runs.
 
     Raises:
         UserError: Files were edited, replaced, or copied with their sidecars, or were made with
-            other settings or from other inputs; the hint names all.
+            other settings or from other inputs. The message describes one file, and the hint names
+            all of these files.
     """
     known = Digests()
-    below = map(file_of, filter(is_sidecar, _below(folder)))
-    kept = {path for path in {*below, *expected} - {*remade} if is_made(path)}
+    files_with_sidecars = {file_of(path) for path in _files_below(folder) if is_sidecar(path)}
+    kept = (files_with_sidecars | expected.keys()) - set(remade)
     sidecars: dict[str, Sidecar] = {}
     problems: dict[str, UserError] = {}
     for path in sorted(kept):
-        if not Path(path).exists() or not Path(sidecar_of(path)).exists():
+        if not (is_made(path) and Path(path).exists() and Path(sidecar_of(path)).exists()):
             continue
         try:
             sidecars[path] = load_sidecar(path)
@@ -254,38 +272,71 @@ def check_kept(
                 _check_content(path, sidecars[path], known)
         except UserError as error:
             problems[path] = error
-    changed = set(problems)
-    edited = {file for path in changed & sidecars.keys() for file in sidecars[path].files}
-    for path in sidecars.keys() & expected.keys() - changed:
-        if what := _difference(sidecars[path], expected[path], known, edited):
-            problems[path] = UserError(what, where=path)
-    # Files that are made from these are made again along with them.
-    first, *others = [
-        path
-        for path in sorted(problems)
-        if path in changed or not sidecars[path].made_from.keys() & problems.keys()
-    ] or [""]
-    if first:
-        also = f", as {pluralize(len(others), 'other file')}" if others else ""
-        hint = MAKE_AGAIN.format(" ".join([first, *others]))
-        raise UserError(problems[first].what + also, where=problems[first].where, hint=hint)
+    edited = set(problems)
+    edited_files: set[str] = set()
+    for path in edited:
+        if path in sidecars:
+            edited_files.update(sidecars[path].files)
+    for path, sidecar in sidecars.items():
+        if path not in expected or path in edited:
+            continue
+        difference = _difference(sidecar, expected[path], known, edited_files)
+        if difference:
+            problems[path] = UserError(difference, where=path)
+    _raise_first(problems, edited, sidecars)
+
+
+def _raise_first(
+    problems: Mapping[str, UserError], edited: Collection[str], sidecars: Mapping[str, Sidecar]
+) -> None:
+    """Raise the first of the problems, if any, with a hint that names the files to make again.
+
+    Args:
+        problems: Problem of each file, by path.
+        edited: Files that were edited, replaced or copied.
+        sidecars: Sidecar of each file that was not edited, and possibly of others.
+    """
+    to_make_again: list[str] = []
+    for path in sorted(problems):
+        # A file that was made from one of the other files is made again along with that file.
+        is_made_from_another = path not in edited and any(
+            file in problems for file in sidecars[path].made_from
+        )
+        if not is_made_from_another:
+            to_make_again.append(path)
+    if not to_make_again:
+        return
+    first = problems[to_make_again[0]]
+    others = len(to_make_again) - 1
+    also = f", as {pluralize(others, 'other file')}" if others else ""
+    hint = MAKE_AGAIN.format(" ".join(to_make_again))
+    raise UserError(first.what + also, where=first.where, hint=hint)
 
 
 def _difference(
     sidecar: Sidecar, expected: Expected, known: Digests, edited: Collection[str]
 ) -> str:
-    """Describe how a file was made differently than expected; empty if it was made as expected."""
+    """Describe how a file was made differently than expected; empty if it was made as expected.
+
+    Args:
+        sidecar: Sidecar of the file.
+        expected: Settings and inputs from which the file must have been made.
+        known: Digests of the files that were hashed so far.
+        edited: Edited inputs, which are reported themselves and ignored here.
+    """
     if sidecar.settings:
-        names = sidecar.settings.keys() | expected.settings.keys()
-        changed = [n for n in names if sidecar.settings.get(n) != expected.settings.get(n)]
+        changed = _changed_keys(sidecar.settings, expected.settings)
         if changed:
-            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-            listed = ", ".join(sorted(changed)[:_SHOWN]) + more
+            listed = ", ".join(changed[:_SHOWN_SETTINGS])
+            if len(changed) > _SHOWN_SETTINGS:
+                listed += f" and {len(changed) - _SHOWN_SETTINGS} more"
             return f"was made with settings that differ from the configuration ({listed})"
-    # A file from an archive lists the inputs of the run that made it.
-    inputs = [] if sidecar.source else filter(os.path.exists, expected.inputs)
-    now = known.of(*inputs)
-    for file in sorted(now.keys() | sidecar.made_from.keys()):
+    # The sidecar of a file from an archive lists the inputs of the run that made the archive.
+    is_from_archive = bool(sidecar.source)
+    current_inputs: dict[str, str] = {}
+    if not is_from_archive:
+        current_inputs = known.of(*(path for path in expected.inputs if Path(path).exists()))
+    for file in sorted(current_inputs.keys() | sidecar.made_from.keys()):
         # Temporary inputs may have been deleted.
         if file in edited or not Path(file).exists():
             continue
@@ -293,63 +344,77 @@ def _difference(
             return f"was made without {file}"
         if known[file] != sidecar.made_from[file]:
             return f"was made from another {file}"
-        if not sidecar.source and file not in now:
+        if not is_from_archive and file not in current_inputs:
             return f"was made from {file}, which is no input any more"
     return ""
 
 
+def _changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return, sorted, the keys that only one mapping has, and the keys with different values."""
+    return sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+
+
 def settings_of(params: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    """Return the digests of a rule's named params by name; they do not depend on code.
+    """Return a digest of each named param of a rule, except params that contain digests of code.
 
-    The fields of a JSON param are listed separately, such as `task.parameters.temperature`.
+    Each field of a JSON param has its own digest, under a name such as
+    `task.parameters.temperature`.
     """
-    return dict(
-        chain.from_iterable(
-            _digests(name, value) for name, value in params if name not in _NO_SETTINGS
-        )
-    )
+    digests: dict[str, str] = {}
+    for name, value in params:
+        if name not in _NO_SETTINGS:
+            digests.update(_setting_digests(name, value))
+    return digests
 
 
-def _digests(name: str, value: Any) -> Iterator[tuple[str, str]]:
+def _setting_digests(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the name and digest of a param; for a JSON object, of each field in the object."""
     parsed = value
     if isinstance(value, str) and value.startswith("{"):
         with suppress(ValueError):
             parsed = json.loads(value)
     if isinstance(parsed, Mapping) and parsed:
-        for key, each in parsed.items():
-            yield from _digests(f"{name}.{key}", each)
+        for key, field_value in parsed.items():
+            yield from _setting_digests(f"{name}.{key}", field_value)
     else:
-        yield name, sha256_of(str(value).encode())[:8]
+        yield name, sha256_of(str(value).encode())[:_SHORT_DIGEST]
 
 
 def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the package versions that produced files and all of their inputs, by path.
+    """Return the versions of the packages that made the given files and all files behind them.
 
-    Reads them from the sidecars. Omits files whose jobs loaded none of the relevant packages.
+    Reads the versions from the sidecars. Omits files whose jobs loaded no package that may affect
+    the results.
+
+    Returns:
+        Versions by package, for each path.
     """
     packages: dict[str, dict[str, str]] = {}
-    queue, visited = [*paths], set()
-    while queue:
-        path = queue.pop()
-        if path not in visited and Path(sidecar_of(path)).exists():
-            visited.add(path)
-            sidecar = load_sidecar(path)
-            queue += [*sidecar.made_from, *sidecar.outputs]
-            if sidecar.packages:
-                packages |= {file: dict(sidecar.packages) for file in sidecar.files}
+    unvisited = [*paths]
+    visited: set[str] = set()
+    while unvisited:
+        path = unvisited.pop()
+        if path in visited or not Path(sidecar_of(path)).exists():
+            continue
+        visited.add(path)
+        sidecar = load_sidecar(path)
+        unvisited += [*sidecar.made_from, *sidecar.outputs]
+        if sidecar.packages:
+            for file in sidecar.files:
+                packages[file] = dict(sidecar.packages)
     return dict(sorted(packages.items()))
 
 
 def check_digests(
     recorded: Mapping[str, str], *, changed: str, hint: str, known: Digests | None = None
 ) -> None:
-    """Check that files have their recorded digests.
+    """Check that files exist and have the recorded digests.
 
     Args:
-        recorded: SHA-256 by path.
+        recorded: SHA-256 of each file, by path.
         changed: Error message for a file whose digest differs.
-        hint: How the user can fix it.
-        known: Digests computed so far.
+        hint: Hint for the error messages.
+        known: Digests of the files that were hashed so far.
 
     Raises:
         UserError: A file is missing or has another digest.
@@ -363,24 +428,30 @@ def check_digests(
 
 
 def _check_content(path: str, sidecar: Sidecar, known: Digests) -> None:
+    """Check that a file, or each file in a folder, has the digest in the sidecar."""
     changed = "was changed after it was written"
-    check_digests(sidecar.files, changed=changed, hint=MAKE_AGAIN.format(path), known=known)
-    if added := [file for file in _files(path) if file not in sidecar.files]:
-        raise UserError(
-            f"was added after {path} was written", where=added[0], hint=MAKE_AGAIN.format(path)
-        )
+    hint = MAKE_AGAIN.format(path)
+    check_digests(sidecar.files, changed=changed, hint=hint, known=known)
+    for file in _files_of(path):
+        if file not in sidecar.files:
+            raise UserError(f"was added after {path} was written", where=file, hint=hint)
 
 
-def _files(path: str) -> list[str]:
-    """Return the path of a file, or all files in a folder except Snakemake's timestamp."""
-    return sorted(_below(path)) if Path(path).is_dir() else [path]
+def _files_of(path: str) -> list[str]:
+    """Return all files below a folder; for the path of a file, only this path."""
+    return sorted(_files_below(path)) if Path(path).is_dir() else [path]
 
 
-def _below(folder: str) -> Iterator[str]:
-    for place, _, names in os.walk(folder):
-        yield from (f"{place}/{name}" for name in names if name != _TIMESTAMP)
+def _files_below(folder: str) -> Iterator[str]:
+    """Yield the paths of all files below a folder, except Snakemake's timestamp."""
+    for parent, _, names in os.walk(folder):
+        yield from (f"{parent}/{name}" for name in names if name != _TIMESTAMP)
 
 
 def _loaded_packages() -> dict[str, str]:
-    loaded = (name for name in _PACKAGES if name.replace("-", "_") in sys.modules)
-    return {name: metadata.version(name) for name in loaded}
+    """Return the versions of the loaded packages that may affect results, by name."""
+    return {
+        package: metadata.version(package)
+        for package in _PACKAGES
+        if package.replace("-", "_") in sys.modules
+    }

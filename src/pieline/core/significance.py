@@ -6,18 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 _PATTERNS_AT_ONCE = 500
+"""Number of sign patterns that are held in memory together."""
 
 
 def sign_patterns(units: int, permutations: int) -> int:
-    """Return the number of sign patterns that a test with this many units evaluates."""
+    """Return the number of sign patterns that a randomization test of `units` units evaluates."""
     return min(permutations, 1 << units)
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """Return Cohen's kappa of two raters, or None if all their labels are the same."""
+    """Return Cohen's kappa between the labels of two raters, or None unless the labels differ."""
     from sklearn.metrics import cohen_kappa_score
 
-    return float(cohen_kappa_score(first, second)) if len({*first, *second}) > 1 else None
+    if len({*first, *second}) < 2:
+        return None
+    return float(cohen_kappa_score(first, second))
 
 
 def randomization_test(
@@ -25,22 +28,22 @@ def randomization_test(
 ) -> NDArray[np.float64]:
     """Return two-sided p-values of paired differences under random sign flips.
 
-    One sign is flipped per unit. For clustered measurements, each cluster is a unit, and its
-    difference is the sum over the cluster. If the number of sign patterns of n units, 2^n, is at
-    most `permutations`, all patterns are evaluated. Otherwise, `permutations` patterns are sampled
-    and the observed pattern is added, so no p-value is zero. With fewer than two units, all
-    p-values are 1.
+    The sign of each unit is flipped independently. For clustered measurements, each cluster is a
+    unit, and the difference of a unit is the sum over the cluster. If the number of sign patterns
+    of n units, 2^n, is at most `permutations`, all patterns are evaluated. Otherwise,
+    `permutations` patterns are sampled and the observed pattern is added, so that no p-value is
+    zero. With fewer than two units, all p-values are 1.
 
     Args:
         differences: Array of shape (comparisons, units).
         permutations: Maximum number of sign patterns.
         seed: Random seed of the sampled patterns.
-        mid: Whether to compute mid-p-values: a pattern whose absolute sum equals the observed one
-            counts as half a pattern. If differences take few values, many sums are equal, and
-            counting their patterns fully makes the test too conservative.
+        mid: Whether to compute mid-p-values: a pattern whose absolute sum equals the observed
+            absolute sum counts as half a pattern. If the differences take few values, many sums are
+            equal, and the test would be too conservative if these patterns counted fully.
 
     Returns:
-        Array of shape (comparisons,).
+        p-values, with shape (comparisons,).
     """
     if differences.shape[1] < 2:
         # scipy rejects a single unit, whose two patterns give equally large sums.
@@ -49,7 +52,7 @@ def randomization_test(
 
     result = permutation_test(
         (differences,),
-        _size_of_sum,
+        _absolute_sum,
         permutation_type="samples",
         vectorized=True,
         axis=1,
@@ -58,27 +61,32 @@ def randomization_test(
         alternative="greater",
         rng=seed,
     )
-    chances = np.asarray(result.pvalue)
+    p_values = np.asarray(result.pvalue)
     if mid:
         patterns = len(result.null_distribution)
-        ties = (result.null_distribution == _size_of_sum(differences, axis=1)).sum(axis=0)
-        if patterns < 1 << differences.shape[1]:
+        observed = _absolute_sum(differences, axis=1)
+        ties = (result.null_distribution == observed).sum(axis=0)
+        patterns_were_sampled = patterns < 2 ** differences.shape[1]
+        if patterns_were_sampled:  # scipy adds the observed pattern, which is a tie
             patterns, ties = patterns + 1, ties + 1
-        chances = chances - ties / 2 / patterns
-    return chances
+        p_values = p_values - ties / 2 / patterns
+    return p_values
 
 
-def _size_of_sum(differences: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """Return absolute sums, rounded so that the order of addition does not break ties."""
-    sizes: NDArray[np.float64] = np.abs(differences.sum(axis=axis)).round(9)
-    return sizes
+def _absolute_sum(differences: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Return absolute sums, rounded so that equal sums stay equal in any order of addition."""
+    sums: NDArray[np.float64] = np.abs(differences.sum(axis=axis)).round(9)
+    return sums
 
 
-def holm(chances: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p-values corrected by Holm's step-down procedure, in the original order."""
-    corrected = [0.0] * len(chances)
-    largest = 0.0
-    for rank, place in enumerate(sorted(range(len(chances)), key=lambda place: chances[place])):
-        largest = max(largest, min(1.0, (len(chances) - rank) * chances[place]))
-        corrected[place] = largest
+    corrected = [0.0] * len(p_values)
+    largest_so_far = 0.0
+    from_smallest = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    for rank, index in enumerate(from_smallest):
+        remaining_tests = len(p_values) - rank
+        adjusted = min(1.0, remaining_tests * p_values[index])
+        largest_so_far = max(largest_so_far, adjusted)
+        corrected[index] = largest_so_far
     return corrected

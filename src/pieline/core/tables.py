@@ -1,4 +1,4 @@
-"""Read CSV and TSV tables, with errors that state the line, and write CSV tables."""
+"""Read and write CSV and TSV tables; error messages state the line."""
 
 import csv
 import io
@@ -7,18 +7,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pieline.core.errors import UserError, meant, pluralize
+from pieline.core.errors import UserError, pluralize, suggest_name
 from pieline.core.files import read_text, write_text
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """Beginning of a cell that spreadsheet programs run as a formula, possibly after apostrophes."""
 
 
-def _harmless(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
+    """Put an apostrophe before a text that spreadsheet programs would run as a formula."""
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
-def _restored(cell: str) -> str:
+def _unescape_formula(cell: str) -> str:
+    """Remove the apostrophe that `_escape_formula` added."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
@@ -32,18 +34,18 @@ def read_table(
     for_people: bool = False,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
-    """Return, for each row of a table, the number of its last line and its cells by column.
+    """Read the rows of a table: the number of the last line of each row, and the cells by column.
 
-    Blank lines below the header and comments above it (lines that begin with `#`) are skipped.
+    Skips blank lines below the header, and comments (lines that start with `#`) above the header.
 
     Args:
         path: Path of the file.
         columns: Required columns, in any order.
-        more: Optional columns; None allows any column.
+        more: Further columns that the table may have; None allows all columns.
         delimiter: Cell separator.
         quoted: Whether cells may be quoted; otherwise, quotes are ordinary characters.
-        for_people: Whether `write_csv` wrote the table with this option.
-        hint: Hint for a wrong row or header.
+        for_people: Whether `write_csv` wrote the table with `for_people`.
+        hint: Hint for the error message about a wrong row or header.
 
     Raises:
         UserError: The file cannot be read, is empty or is not a valid table, a column is missing,
@@ -72,8 +74,9 @@ def read_table(
                 if len(cells) != len(header):
                     problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
                     raise UserError(problem, where=where, hint=hint)
-                texts = map(_restored, cells) if for_people else cells
-                rows.append((reader.line_num, dict(zip(header, texts, strict=True))))
+                if for_people:
+                    cells = [_unescape_formula(cell) for cell in cells]  # noqa: PLW2901
+                rows.append((reader.line_num, dict(zip(header, cells, strict=True))))
     except csv.Error as error:
         raise UserError(
             f"not a valid table: {error}", where=f"{path}:{reader.line_num}", hint=hint
@@ -87,24 +90,26 @@ def _header_problem(
     header: Sequence[str], columns: Collection[str], more: Collection[str] | None
 ) -> str | None:
     """Describe the first problem of a header; None if it has the right columns."""
-    known = {*columns, *(more or ())}
-    unknown = [name for name in header if name not in known]
-    for name in columns:
-        if name not in header:
-            # A header with one cell probably has another delimiter.
-            similar = unknown if len(header) > 1 else ()
-            return f"no column {name!r}{meant(name, similar)}"
+    allowed = {*columns, *(more or ())}
+    unknown = [column for column in header if column not in allowed]
+    for column in columns:
+        if column not in header:
+            # A header with one cell probably has another delimiter, so do not suggest the cell.
+            candidates = unknown if len(header) > 1 else ()
+            return f"no column {column!r}{suggest_name(column, candidates)}"
     if unknown and more is not None:
         return f"unknown column {unknown[0]!r}"
-    for name in header:
-        if header.count(name) > 1:
-            return f"duplicate column {name!r}"
+    for column in header:
+        if header.count(column) > 1:
+            return f"duplicate column {column!r}"
     return None
 
 
 def _delimiter_hint(header: Sequence[str], delimiter: str) -> str:
-    """Return a hint if the only cell of a header contains another delimiter, else nothing."""
-    other = re.search(r"[,;\t]", header[0]) if len(header) == 1 else None
+    """Return a hint if a header with one cell contains another delimiter, else ""."""
+    if len(header) != 1:
+        return ""
+    other = re.search(r"[,;\t]", header[0])
     return f"separate the columns by {delimiter!r}, not {other[0]!r}" if other else ""
 
 
@@ -116,7 +121,7 @@ def write_csv(
     delimiter: str = ",",
     for_people: bool = False,
 ) -> None:
-    """Write rows as CSV, atomically; None and missing values become empty cells.
+    """Write rows as a CSV or TSV file, atomically; None and missing values become empty cells.
 
     Args:
         path: Path of the file.
@@ -124,7 +129,7 @@ def write_csv(
         rows: Values by column.
         delimiter: Cell separator.
         for_people: Whether to put an apostrophe before texts that spreadsheet programs would run as
-            formulas; `read_table` removes it.
+            formulas; `read_table` can remove the apostrophe.
 
     Raises:
         ValueError: A row has a key that is not in `columns`.
@@ -132,8 +137,8 @@ def write_csv(
     text = io.StringIO()
     table = csv.DictWriter(text, columns, delimiter=delimiter, lineterminator="\n")
     table.writeheader()
-    table.writerows(
-        {name: _harmless(value) for name, value in row.items()} if for_people else row
-        for row in rows
-    )
+    for row in rows:
+        if for_people:
+            row = {column: _escape_formula(value) for column, value in row.items()}  # noqa: PLW2901
+        table.writerow(row)
     write_text(path, text.getvalue())

@@ -1,4 +1,4 @@
-"""Compare texts regardless of their encoding, and detect damaged texts and shifted columns."""
+"""Compare texts that are spelled or encoded differently, and detect damaged texts."""
 
 import html
 import math
@@ -10,16 +10,20 @@ from pathlib import Path
 from pieline.core.errors import UserError
 
 MOST_DAMAGED = 0.01
-"""Maximum share of damaged texts in a file (see `damage`)."""
+"""Maximum fraction of texts in a file that are damaged (see `damage`)."""
 MOST_REPEATED = 0.01
-"""Maximum share of texts in a file that repeat an earlier one."""
-_EXAMPLES = 3
+"""Maximum fraction of texts in a file that repeat an earlier text of the file."""
+_MAX_EXAMPLES = 3
+"""Maximum number of examples in an error message."""
+_EXAMPLE_LENGTH = 60
+"""Maximum number of characters of a text in an error message."""
 _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
 _HTML_TAG = re.compile(
     r"</?(?:a|b|br|div|em|font|i|li|mark|p|q|span|strong|sub|sup|td|tr|u)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
 _COVERED = 0.75
+"""Fraction of a sentence that a span must have to cover the sentence."""
 
 
 def nfc(text: str) -> str:
@@ -28,41 +32,59 @@ def nfc(text: str) -> str:
 
 
 def text_key(text: str) -> str:
-    """Return a key that is equal for equal texts.
+    """Return a key that is the same for texts that count as equal.
 
-    Texts are equal if they differ only in case, spaces, punctuation, control characters, Unicode
-    form or HTML entities. All checks for repeated and exchanged texts use this key.
+    Texts count as equal if they differ only in case, spaces, punctuation, control characters,
+    Unicode form or HTML entities. All checks for repeated and exchanged texts use this key.
     """
     folded = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
-    letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", folded)))
-    return letters or text
+    # Changing the case may have undone the Unicode form.
+    normalized = unicodedata.normalize("NFKC", folded)
+    letters_and_digits = "".join(character for character in normalized if character.isalnum())
+    return letters_and_digits or text
 
 
 def covers(span: str, sentence: str) -> bool:
-    """Return whether a span has at least three quarters of a sentence's letters and digits."""
+    """Return whether a span has at least 75% as many letters and digits as the sentence."""
     return len(text_key(span)) >= _COVERED * len(text_key(sentence))
 
 
 def quote_both(one: str, other: str) -> tuple[str, str]:
-    """Return two different texts in quotes; if they look alike, with their characters escaped."""
-    first, second = (unicodedata.normalize("NFKC", text).casefold() for text in (one, other))
-    alike = first.split() == second.split() or (
-        len(first) == len(second)
-        and all(a == b or not (a + b).isascii() for a, b in zip(first, second, strict=True))
+    """Return two different texts in quotes; if the texts look alike, with escaped characters."""
+    if _look_alike(one, other):
+        return _escape(one), _escape(other)
+    return repr(one), repr(other)
+
+
+def _look_alike(one: str, other: str) -> bool:
+    """Return whether readers may not see the difference between two different texts.
+
+    The texts differ only in case, spaces or Unicode form, or in characters outside ASCII.
+    """
+    one = unicodedata.normalize("NFKC", one).casefold()
+    other = unicodedata.normalize("NFKC", other).casefold()
+    if one.split() == other.split():
+        return True
+    if len(one) != len(other):
+        return False
+    # A character outside ASCII may look like any other character.
+    return all(
+        ours == theirs or not (ours + theirs).isascii()
+        for ours, theirs in zip(one, other, strict=True)
     )
-    return (_escape(one), _escape(other)) if alike else (repr(one), repr(other))
 
 
 def _escape(text: str) -> str:
-    # Error messages contain no repeated spaces.
+    """Return a text in quotes as ASCII, in which repeated spaces are visible."""
+    # Error messages join words by single spaces, so every second space is escaped.
     return ascii(text).replace("  ", r" \x20")
 
 
 def damage(text: str) -> str:
-    """Return what damaged a text in a conversion; empty if nothing is found.
+    """Describe a trace of a wrong conversion in a text; return "" if the text has none.
 
-    Damage is a control character, a character that replaces an unreadable one, an HTML entity or
-    tag, or UTF-8 that was read in another encoding ("StraÃŸe").
+    Traces are control characters, the character that replaces unreadable characters, HTML entities
+    and tags, and UTF-8 that was read in another encoding ("StraÃŸe").
     """
     for character in text:
         if unicodedata.category(character) in ("Cc", "Cn") and character not in "\t\n\r":
@@ -77,6 +99,7 @@ def damage(text: str) -> str:
     if not text.isascii():
         for encoding in ("cp1252", "latin-1"):
             try:
+                # Most texts cannot be encoded, or the bytes are not UTF-8.
                 if text.encode(encoding).decode("utf-8") != text:
                     return "UTF-8 that was read in another encoding"
             except ValueError:
@@ -85,7 +108,7 @@ def damage(text: str) -> str:
 
 
 Findings = Sequence[tuple[str | Path, str]]
-"""Place and example of each finding."""
+"""Location and text of each row that has a problem."""
 
 
 def refuse_above(
@@ -94,42 +117,45 @@ def refuse_above(
     """Raise a `UserError` with up to three examples if too many rows of a file have a problem.
 
     Args:
-        most: Maximum share of findings.
-        findings: Place and example of each finding.
+        most: Maximum fraction of rows that may have the problem.
+        findings: Location and text of each row that has the problem.
         total: Number of rows that were checked.
-        problem: Problem of the rows, such as "sentences are repeated".
-        fewest: Minimum number of findings.
+        problem: Description of the problem, such as "sentences are repeated".
+        fewest: Number of findings below which no error is raised.
         hint: Hint for the error message.
     """
-    if len(findings) >= fewest and len(findings) > most * total:
-        examples = ", ".join(example for _, example in findings[:_EXAMPLES])
-        raise UserError(
-            f"{len(findings)} of {total} {problem}, such as {examples}",
-            where=findings[0][0],
-            hint=hint,
-        )
+    if len(findings) < fewest or len(findings) <= most * total:
+        return
+    examples = ", ".join(text for _, text in findings[:_MAX_EXAMPLES])
+    first_location, _ = findings[0]
+    raise UserError(
+        f"{len(findings)} of {total} {problem}, such as {examples}", where=first_location, hint=hint
+    )
 
 
 def fits_better(shifted: Sequence[int], fits: Sequence[int]) -> bool:
-    """Return whether shifted predictions fit clearly better than unshifted ones.
+    """Return whether shifted predictions fit clearly better than the predictions as given.
 
-    They do if there are more improved than worsened predictions, by more than three standard
-    deviations (sign test).
+    In a sign test, the predictions that fit better after the shift must outnumber the predictions
+    that fit worse by more than three standard deviations.
 
     Args:
         shifted: How well each shifted prediction fits, such as the number of correct documents.
-        fits: How well each unshifted prediction fits.
+        fits: How well each prediction fits as given.
     """
-    gained = sum(new > old for new, old in zip(shifted, fits, strict=True))
-    lost = sum(old > new for new, old in zip(shifted, fits, strict=True))
-    return gained - lost > 3 * math.sqrt(gained + lost)
+    better = worse = 0
+    for shifted_fit, fit in zip(shifted, fits, strict=True):
+        better += shifted_fit > fit
+        worse += shifted_fit < fit
+    standard_deviation = math.sqrt(better + worse)
+    return better - worse > 3 * standard_deviation
 
 
 def check_texts(texts: Iterable[tuple[str | Path, str]], *, repeated: bool = True) -> None:
-    """Check the texts of a file, each with its place in the file.
+    """Check that the texts of a file are not damaged or repeated.
 
     Args:
-        texts: Place and text of each row.
+        texts: Location and text of each row.
         repeated: Whether to check for repeated texts.
 
     Raises:
@@ -139,16 +165,20 @@ def check_texts(texts: Iterable[tuple[str | Path, str]], *, repeated: bool = Tru
     damaged = []
     for where, text in rows:
         if problem := damage(text):
-            damaged.append((where, f"{_escape(text[:60])} ({problem})"))
+            damaged.append((where, f"{_escape(text[:_EXAMPLE_LENGTH])} ({problem})"))
     hint = "export the texts again, as UTF-8"
     refuse_above(MOST_DAMAGED, damaged, len(rows), "texts are damaged", hint=hint)
-    if not repeated:
-        return
-    first: dict[str, str | Path] = {}
-    again = []
+    if repeated:
+        _check_repetitions(rows)
+
+
+def _check_repetitions(rows: Sequence[tuple[str | Path, str]]) -> None:
+    """Raise a `UserError` if too many texts repeat an earlier text of the file."""
+    first_location: dict[str, str | Path] = {}
+    repetitions = []
     for where, text in rows:
-        earlier = first.setdefault(text_key(text), where)
+        earlier = first_location.setdefault(text_key(text), where)
         if earlier != where:
-            again.append((where, f"{text[:60]!r} (also {earlier})"))
+            repetitions.append((where, f"{text[:_EXAMPLE_LENGTH]!r} (also {earlier})"))
     hint = "remove the repetitions"
-    refuse_above(MOST_REPEATED, again, len(rows), "texts are repeated", hint=hint)
+    refuse_above(MOST_REPEATED, repetitions, len(rows), "texts are repeated", hint=hint)

@@ -15,14 +15,14 @@ Ratios = npt.NDArray[np.float64]
 
 
 class Interval(Frozen):
-    """95% percentile bootstrap interval; each metric defines its sampling units."""
+    """95% percentile bootstrap interval; each metric defines the units that are resampled."""
 
     low: float
     high: float
 
 
 class Spread(Frozen):
-    """Mean and standard deviation (ddof 1) over seeds; the deviation is null for a single seed."""
+    """Mean and standard deviation (ddof 1) over seeds; for a single seed, the latter is None."""
 
     mean: float
     deviation: float | None
@@ -42,15 +42,16 @@ def spread(values: Sequence[float]) -> Spread:
 def ratio_interval(
     above: Sequence[float], below: Sequence[float], *, resamples: int, seed: int
 ) -> Interval | None:
-    """Return the percentile bootstrap interval of sum(above) / sum(below), resampling units.
+    """Return the percentile bootstrap interval of sum(above) / sum(below) when units are resampled.
 
-    `above` and `below` have one value per unit. If they are the sums and sizes of clusters, the
-    result is the cluster bootstrap interval of a mean. Returns None if the denominator is 0, or if
-    there are fewer than two units.
+    `above` and `below` have one value per unit. If units are clusters, `above` has their sums and
+    `below` their sizes, the result is the cluster bootstrap interval of a mean. Returns None if
+    sum(below) is 0, or if there are fewer than two units.
     """
     if len(above) < 2 or not sum(below):
         return None
-    drawn = draw_units([0] * len(above), resamples=resamples, seed=seed)
+    single_stratum = [0] * len(above)
+    drawn = draw_units(single_stratum, resamples=resamples, seed=seed)
     return percentile_interval(resampled_ratios(drawn, above, below))
 
 
@@ -64,18 +65,24 @@ def draw_units(strata: npt.ArrayLike, *, resamples: int, seed: int) -> Counts:
         resamples: Number of resamples.
         seed: Random seed.
     """
-    of_unit = np.asarray(strata)
+    stratum_of_unit = np.asarray(strata)
     generator = np.random.default_rng(seed)
-    drawn = np.zeros((resamples, len(of_unit)), dtype=np.int64)
-    for stratum in np.unique(of_unit):
-        members = np.flatnonzero(of_unit == stratum)
-        shares = np.full(len(members), 1 / len(members))
-        drawn[:, members] = generator.multinomial(len(members), shares, size=resamples)
+    drawn = np.zeros((resamples, len(stratum_of_unit)), dtype=np.int64)
+    for stratum in np.unique(stratum_of_unit):
+        units = np.flatnonzero(stratum_of_unit == stratum)
+        probabilities = np.full(len(units), 1 / len(units))
+        drawn[:, units] = generator.multinomial(len(units), probabilities, size=resamples)
     return drawn
 
 
 def resampled_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) -> Ratios:
-    """Return sum(above) / sum(below) for each resample; NaN if the denominator is 0."""
+    """Return sum(above) / sum(below) of the drawn units for each resample; NaN if sum(below) is 0.
+
+    Args:
+        drawn: How often each resample draws each unit (see `draw_units`).
+        above: Value of each unit in the numerator.
+        below: Value of each unit in the denominator.
+    """
     numerators = drawn @ np.asarray(above, dtype=float)
     denominators = drawn @ np.asarray(below, dtype=float)
     ratios: Ratios = np.full(len(drawn), np.nan)
@@ -84,10 +91,10 @@ def resampled_ratios(drawn: Counts, above: npt.ArrayLike, below: npt.ArrayLike) 
 
 
 def percentile_interval(values: Ratios) -> Interval | None:
-    """Return the percentile interval of the values that are not NaN; None if there are none."""
-    finite = values[~np.isnan(values)]
-    if not len(finite):
+    """Return the 95% percentile interval of the values except NaN; None if all are NaN."""
+    numbers = values[~np.isnan(values)]
+    if not len(numbers):
         return None
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(finite, [outside, 1 - outside])
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(numbers, [tail, 1 - tail])
     return Interval(low=float(low), high=float(high))

@@ -29,17 +29,17 @@ from pieline.core.yamls import read_mapping
 
 BY_COUNTS = "The data were verified by the printed counts, not by a digest."
 SELF_VERIFIED = "equal by the verification of the data"
-"""Reason given if a count that verifies the data is not compared with the printed count."""
+"""Reason why a count that verifies the data is not compared with the printed count."""
 _CHUNK_BYTES = 1 << 16
 _TIMEOUT_SECONDS = 60.0
 _ATTEMPTS = 5
 _FIRST_WAIT_SECONDS = 1.0
-"""Time before the second attempt; doubled before each later one."""
+"""Time before the second attempt; each later attempt waits twice as long as the previous one."""
 _TEMPORARY_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
 
 class UpstreamFile(Frozen):
-    """A public file: its URL and the known digests of the content that the papers used."""
+    """A public file: the URL, and the known digests of the content that the papers used."""
 
     url: str | None = Field(
         pattern=r"^https?://", description="null if the file can only come from a mirror folder"
@@ -53,19 +53,19 @@ class UpstreamFile(Frozen):
 
     @property
     def identity(self) -> str:
-        """Type and value of the digest of the content; empty if no digest is known."""
+        """A known digest of the content, with its type; empty if no digest is known."""
         if self.sha256:
             return f"SHA-256 {self.sha256}"
         return f"Git object {self.git_blob}" if self.git_blob else ""
 
     def mismatch(self, path: str | Path) -> str:
-        """Describe how a file differs from the known digests; return "" if it does not."""
-        for kind, expected, compute in (
-            ("SHA-256", self.sha256, sha256),
-            ("Git object", self.git_blob, git_blob),
-        ):
-            if expected and (actual := compute(path)) != expected:
-                return f"{kind} is {actual}, expected {expected}{line_ending_note(path)}"
+        """Describe how the content of a file differs from a known digest; "" if it does not."""
+        if self.sha256 and sha256(path) != self.sha256:
+            digests = f"SHA-256 is {sha256(path)}, expected {self.sha256}"
+            return digests + line_ending_note(path)
+        if self.git_blob and git_blob(path) != self.git_blob:
+            digests = f"Git object is {git_blob(path)}, expected {self.git_blob}"
+            return digests + line_ending_note(path)
         return ""
 
 
@@ -83,7 +83,7 @@ class Verification(Frozen):
 
     @property
     def data_note(self) -> str:
-        """Note for tables: verified only by counts, or the problem; otherwise empty."""
+        """Note for tables on data that is verified only by counts or not at all; otherwise ""."""
         if self.verified == "counts":
             return BY_COUNTS
         return f"not verified as the public data: {self.problem}" if self.problem else ""
@@ -93,10 +93,11 @@ NOT_VERIFIED = Verification()
 
 
 def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
-    """Read data/upstream.yaml; return its entries by file name in results/raw/ and in mirrors.
+    """Read data/upstream.yaml; return the entries by name of the file in results/raw/ and mirrors.
 
     Raises:
-        UserError: The file cannot be read, or an entry is invalid; the message states the location.
+        UserError: data/upstream.yaml cannot be read, or an entry is invalid; the message states the
+            location.
     """
     return {
         name: validated(UpstreamFile, fields, where=f"{path}: {name}", hint="correct it")
@@ -112,14 +113,15 @@ def copy_file(
     upstream: UpstreamFile | None = None,
     name: str = "",
 ) -> None:
-    """Copy a raw file and check its digest, if known.
+    """Copy a raw file, and check that the file has the known digest, if there is one.
 
     Args:
         source: File in a mirror or sample folder.
         output: Target path, written atomically.
-        hint: Hint if the file is missing.
+        hint: Hint for the error message about a missing file.
         upstream: Public file that the source must match, or None to accept any content.
-        name: Name of the public file, printed on stderr with the actual digest if none is known.
+        name: Name of the public file. If no digest of the public file is known, the name and the
+            actual digest are printed on stderr.
 
     Raises:
         UserError: The file is missing or has another digest.
@@ -138,53 +140,53 @@ def copy_file(
 def download(
     upstream: UpstreamFile, output: str | Path, *, name: str, digests: str | Path | None = None
 ) -> None:
-    """Download a public file; a partial or altered download never reaches `output`.
+    """Download a public file, and write the file only if the download is complete and unaltered.
 
     After a temporary failure, the download is continued where it broke off, up to four times.
 
-    If no digest is known, the first download records the actual digest in the folder `digests`,
-    and later downloads must match it; all of them print the digest on stderr. If `digests` is None,
-    nothing is recorded or printed.
+    If no digest is known, the first download records the actual digest in the folder `digests`, and
+    later downloads must have the recorded digest; every download prints the digest on stderr. If
+    `digests` is None, no digest is recorded or printed.
 
     Raises:
         UserError: The file has no public URL, the download fails or is incomplete, or the digest
-            differs from the known or recorded one.
+            differs from the known or recorded digest.
     """
-    digest_file = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
-    expected, changed = upstream, "the file changed upstream"
-    if digest_file and digest_file.exists():
-        expected = upstream.model_copy(update={"sha256": read_text(digest_file).strip()})
-        changed += f" since the first download; delete {digest_file} to accept the new one"
-    offline = f"check the network, or save the file as {name} in a folder and set mirror to it"
     if upstream.url is None:
         raise UserError(
             "no public URL is known", where=name, hint="set mirror to a folder that contains it"
         )
+    digest_file = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
+    is_first_download = digest_file is not None and not digest_file.exists()
+    expected, if_changed = upstream, "the file changed upstream"
+    if digest_file and not is_first_download:
+        expected = upstream.model_copy(update={"sha256": read_text(digest_file).strip()})
+        if_changed += f" since the first download; delete {digest_file} to accept the new one"
+    if_offline = f"check the network, or save the file as {name} in a folder and set mirror to it"
     try:
         with atomic_path(output) as temporary:
             _fetch(upstream.url, temporary, name)
             if problem := expected.mismatch(temporary):
-                raise UserError(problem, where=upstream.url, hint=changed)
-            if digest_file and not expected.identity:
-                write_text(digest_file, f"{sha256(temporary)}\n")
+                raise UserError(problem, where=upstream.url, hint=if_changed)
             if digest_file:
-                first = "the same as at" if expected.identity else "recorded as that of"
-                _print_unknown_digest(
-                    name, temporary, f"{first} the first download in {digest_file}"
-                )
+                if is_first_download:
+                    write_text(digest_file, f"{sha256(temporary)}\n")
+                relation = "recorded as that of" if is_first_download else "the same as at"
+                note = f"{relation} the first download in {digest_file}"
+                _print_unknown_digest(name, temporary, note)
     except urllib.error.HTTPError as error:
-        raise UserError(f"HTTP status {error.code}", where=upstream.url, hint=offline) from None
+        raise UserError(f"HTTP status {error.code}", where=upstream.url, hint=if_offline) from None
     except (urllib.error.URLError, OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
-        raise UserError(f"cannot download: {reason}", where=upstream.url, hint=offline) from None
+        raise UserError(f"cannot download: {reason}", where=upstream.url, hint=if_offline) from None
 
 
 def _fetch(url: str, path: Path, name: str) -> None:
     """Download a URL to a file, with retries after temporary failures."""
 
     def report(state: tenacity.RetryCallState) -> None:
-        error, wait = state.outcome and state.outcome.exception(), state.upcoming_sleep
-        print(f"{name}: {error}; next attempt in {wait:g} s", file=sys.stderr)
+        error = state.outcome.exception() if state.outcome else None
+        print(f"{name}: {error}; next attempt in {state.upcoming_sleep:g} s", file=sys.stderr)
 
     attempts = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(_ATTEMPTS),
@@ -206,25 +208,27 @@ class _Transfer:
         self._version = ""
 
     def attempt(self) -> None:
-        """Download the file, or its rest if the server still has the same version.
+        """Download the file, or only the missing part if the server still has the same version.
 
         Raises:
             OSError: The connection fails or breaks off.
+            HTTPException: The response is invalid.
         """
         request = urllib.request.Request(self._url)  # noqa: S310
         if self._version and self._path.exists():
             request.add_header("Range", f"bytes={self._path.stat().st_size}-")
-            # If the version has changed, the server sends the whole file.
+            # With this header, the server sends the whole file if the version has changed.
             request.add_header("If-Range", self._version)
         with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310
-            continues = response.status == HTTPStatus.PARTIAL_CONTENT
-            start = self._path.stat().st_size if continues else 0
-            tag = response.headers.get("ETag") or ""
-            self._version = "" if tag.startswith("W/") else tag
-            announced = response.headers.get("Content-Length")
-            total = start + int(announced) if announced else None
-            self._progress.total, self._progress.n = total, start
-            with self._path.open("ab" if continues else "wb") as stream:
+            is_continued = response.status == HTTPStatus.PARTIAL_CONTENT
+            bytes_before = self._path.stat().st_size if is_continued else 0
+            entity_tag = response.headers.get("ETag") or ""
+            # Weak tags (W/) do not identify the exact bytes.
+            self._version = "" if entity_tag.startswith("W/") else entity_tag
+            bytes_sent = response.headers.get("Content-Length")
+            total = bytes_before + int(bytes_sent) if bytes_sent else None
+            self._progress.total, self._progress.n = total, bytes_before
+            with self._path.open("ab" if is_continued else "wb") as stream:
                 while chunk := response.read(_CHUNK_BYTES):
                     stream.write(chunk)
                     self._progress.update(len(chunk))
@@ -234,34 +238,37 @@ class _Transfer:
 
 
 def _is_temporary(error: BaseException) -> bool:
+    """Return whether a later attempt at a download may succeed."""
     if isinstance(error, urllib.error.HTTPError):
         return error.code in _TEMPORARY_STATUS
     return isinstance(error, OSError | HTTPException)
 
 
 def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, UpstreamFile]) -> bool:
-    """Return whether the digests of all raw files are known and match.
+    """Return whether all raw files have the known digests of the public files.
 
     Args:
-        paths: Paths of the raw files, by name of the public file.
-        upstream: Public files by name.
+        paths: Path of each raw file, by name of the public file.
+        upstream: Public files by name. If a digest is not known, the result is False.
     """
-    return all(
-        name in upstream and upstream[name].identity and not upstream[name].mismatch(path)
-        for name, path in paths.items()
-    )
+    for name, path in paths.items():
+        public_file = upstream.get(name)
+        if public_file is None or not public_file.identity or public_file.mismatch(path):
+            return False
+    return True
 
 
 def verify(
     name: str, path: str | Path, upstream: Mapping[str, UpstreamFile], *, problem: str
 ) -> Verification:
-    """Verify a raw file by its digest or, if none is known, by counts.
+    """Verify a raw file by its digest or, if no digest is known, by counts.
 
     Args:
         name: Name of the public file.
         path: Path of the raw file.
         upstream: Public files by name.
-        problem: Difference between the file's counts and the printed ones; empty if they agree.
+        problem: Difference between the counts in the file and the printed counts; empty if the
+            counts agree.
     """
     if is_released({name: path}, upstream):
         return Verification(verified="digest")
@@ -271,5 +278,5 @@ def verify(
 
 
 def _print_unknown_digest(name: str, path: Path, how: str) -> None:
-    """Warn that no digest is known, and print the actual one."""
+    """Warn that no digest of a public file is known, and print the actual digest."""
     print(f"{name}: no digest is known; SHA-256 is {sha256(path)}, {how}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Read YAML strictly, with errors that state the line."""
+"""Read YAML strictly; error messages state the line."""
 
 import re
 from collections.abc import Hashable, Mapping
@@ -12,15 +12,22 @@ from pieline.core.errors import UserError
 from pieline.core.files import read_text
 from pieline.core.records import validated
 
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_AMBIGUOUS_NUMBER = re.compile(
+    r"[-+]?("
+    r"0[\d_xXbB][\da-fA-F_]*"  # octal, hexadecimal or binary
+    r"|\d[\d_]*([_:][\d_]+)+(\.\d*)?"  # with underscores, or sexagesimal
+    r")"
+)
+_NUL_OR_SURROGATE = re.compile("[\0\ud800-\udfff]")
 
 
 def is_ambiguous(text: str) -> bool:
     """Return whether programs disagree on the value of a number, such as 010, 1:30 or 1_000.
 
-    YAML 1.1 reads them as 8, 90 and 1000.
+    YAML 1.1 reads these numbers as 8, 90 and 1000.
     """
-    return bool(re.fullmatch(r"[-+]?(0[\d_xXbB][\da-fA-F_]*|\d[\d_]*([_:][\d_]+)+(\.\d*)?)", text))
+    return bool(_AMBIGUOUS_NUMBER.fullmatch(text))
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -40,11 +47,11 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
-        if re.search("[\0\ud800-\udfff]", str(node.value)):
+        if _NUL_OR_SURROGATE.search(str(node.value)):
             raise yaml.constructor.ConstructorError(
                 None, None, "contains NUL or an unpaired surrogate", node.start_mark
             )
-        if node.tag in _NUMBERS and is_ambiguous(str(node.value)):
+        if node.tag in _NUMBER_TAGS and is_ambiguous(str(node.value)):
             raise yaml.constructor.ConstructorError(
                 None,
                 None,
@@ -74,8 +81,8 @@ def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
     try:
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line if error.problem_mark else 0
-        problem, where = error.problem, f"{where}:{above + line + 1}"
+        line_from_zero = error.problem_mark.line if error.problem_mark else 0
+        problem, where = error.problem, f"{where}:{above + line_from_zero + 1}"
     except yaml.reader.ReaderError as error:
         problem = f"{error.reason} (character 0x{error.character:02x})"
     except (ValueError, RecursionError) as error:  # invalid date or number, or deep nesting
@@ -84,7 +91,7 @@ def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a configuration file; an empty file has no settings.
+    """Read a configuration file; for an empty file, return an empty dictionary.
 
     Raises:
         UserError: `read_yaml` raises an error, or the content is not a mapping with string keys.
@@ -106,6 +113,8 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two configuration layers recursively; values of `above` take precedence."""
     merged = deepcopy(dict(below))
     for key, value in above.items():
-        mergeable = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if mergeable else value
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = value
     return merged

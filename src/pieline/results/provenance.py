@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from pieline.core.environment import settled
+from pieline.core.environment import reproducible_variables
 from pieline.core.errors import UserError
 from pieline.core.files import read_text, sha256
 from pieline.core.records import Frozen, validated
@@ -230,8 +230,9 @@ def code_state(root: Path) -> Code:
         command = ["git", "-C", str(root), *arguments]
         try:
             # Without the user's GIT_DIR and the like, which name another repository.
+            variables = reproducible_variables(os.environ)
             result = subprocess.run(
-                command, capture_output=True, text=True, check=True, env=settled(os.environ)
+                command, capture_output=True, text=True, check=True, env=variables
             )
         except (OSError, subprocess.CalledProcessError):
             return None
