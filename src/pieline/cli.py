@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pieline.core.errors import UserError, meant, nearest, pluralize, run_command
+from pieline.core.errors import UserError, nearest, pluralize, run_command, suggest_name
 
 if TYPE_CHECKING:
     from pieline.llm.answers import Answer
@@ -32,7 +32,7 @@ _FIELDS = {
     "passage_prefix": "prefix of a document",
     "revision": "commit of the repository (default: the newest)",
 }
-"""Fields of a model's entry that have an option of their own, with their help texts."""
+"""Help text of each field of a model's entry that has its own option."""
 
 _PLACE = (
     "name of a repository on the Hugging Face hub, or a folder saved by transformers or"
@@ -43,9 +43,10 @@ Command = Callable[[argparse.Namespace], None]
 
 
 def command(arguments: Sequence[str] | None = None) -> None:
-    """Run `pieline` with these arguments (default: the arguments of the process).
+    """Run `pieline`; on a user error, print one line on stderr and exit with status 2.
 
-    If a user error occurs, print one line on stderr and exit with status 2.
+    Args:
+        arguments: Command-line arguments (default: the arguments of the process).
     """
     options = parser().parse_args(arguments)
     try:
@@ -59,17 +60,17 @@ def parser() -> argparse.ArgumentParser:
     """Build the argument parser of `pieline` and its subcommands."""
     top = argparse.ArgumentParser(prog="pieline", description=__doc__)
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _add_model(commands)
-    _add_score(commands)
-    _add_tables(commands)
-    _add_recordings(commands)
-    _add_runs(commands)
-    _add_ask(commands)
-    _add_trace(commands)
+    _add_model_parser(commands)
+    _add_score_parser(commands)
+    _add_tables_parser(commands)
+    _add_recordings_parser(commands)
+    _add_runs_parser(commands)
+    _add_ask_parser(commands)
+    _add_trace_parser(commands)
     return top
 
 
-def _add_model(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_model_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     model = commands.add_parser("model", help="Add your own models.")
     actions = model.add_subparsers(title="actions", required=True, metavar="ACTION")
     about = (
@@ -77,14 +78,14 @@ def _add_model(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         " only for values that these files do not contain."
     )
     adding = actions.add_parser("add", help="Add a model to models.local.yaml.", description=about)
-    adding.set_defaults(run=_add)
+    adding.set_defaults(run=_add_model)
     adding.add_argument("name", metavar="NAME", help="name of the model in configurations")
     adding.add_argument("place", metavar="HUB_ID|FOLDER", help=_PLACE)
-    _add_fields(adding)
+    _add_field_options(adding)
 
 
-def _add_fields(adding: argparse.ArgumentParser) -> None:
-    """Add the options that set fields of an entry."""
+def _add_field_options(adding: argparse.ArgumentParser) -> None:
+    """Add the options that set fields of a model's entry."""
     for field, help_text in _FIELDS.items():
         adding.add_argument(
             f"--{field.replace('_', '-')}", dest=f"field_{field}", metavar="VALUE", help=help_text
@@ -99,11 +100,11 @@ def _add_fields(adding: argparse.ArgumentParser) -> None:
     )
 
 
-def _add(options: argparse.Namespace) -> None:
+def _add_model(options: argparse.Namespace) -> None:
     from pieline.models.adding import add_model
 
-    given, models = _given_fields(options), _models_file()
-    added = add_model(options.name, options.place, given, models, options=_FIELDS)
+    fields = _fields_from_options(options)
+    added = add_model(options.name, options.place, fields, _models_file(), options=_FIELDS)
     print(f"added to {added.path}:\n{added.text}\nTo score it:", *added.commands, sep="\n  ")
 
 
@@ -115,26 +116,27 @@ def _models_file() -> Path:
     return models
 
 
-def _given_fields(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of an entry that options set."""
+def _fields_from_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of a model's entry that are set by options, with their values."""
     from pieline.core.yamls import parse_yaml
 
-    given: dict[str, Any] = {
-        field: value
-        for field in _FIELDS
-        if (value := getattr(options, f"field_{field}")) is not None
-    }
-    for field in given.keys() & {"max_length", "trained_with_instructions"}:
-        given[field] = parse_yaml(given[field], where=f"--{field.replace('_', '-')}")
-    for item in options.set:
-        field, sign, value = item.partition("=")
-        if not sign:
-            raise UserError("no = in it", where=f"--set {item}", hint="write FIELD=VALUE")
-        given[field] = parse_yaml(value, where=f"--set {item}")
-    return given
+    fields: dict[str, Any] = {}
+    for field in _FIELDS:
+        value = getattr(options, f"field_{field}")
+        if value is None:
+            continue
+        is_text = field not in ("max_length", "trained_with_instructions")
+        option = f"--{field.replace('_', '-')}"
+        fields[field] = value if is_text else parse_yaml(value, where=option)
+    for assignment in options.set:
+        field, equals_sign, value = assignment.partition("=")
+        if not equals_sign:
+            raise UserError("no = in it", where=f"--set {assignment}", hint="write FIELD=VALUE")
+        fields[field] = parse_yaml(value, where=f"--set {assignment}")
+    return fields
 
 
-def _add_score(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_score_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
         "Score models on the papers' data, and show the scores beside those of the papers' models."
         " Embedders, rerankers and late-interaction models are scored on IdioLink, chat models on"
@@ -142,7 +144,7 @@ def _add_score(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         " an entry is added first, as with `pieline model add` and with the same options."
     )
     scoring = commands.add_parser("score", help="Score models.", description=about)
-    scoring.set_defaults(run=_score)
+    scoring.set_defaults(run=_score_models)
     scoring.add_argument(
         "places",
         metavar="NAME|HUB_ID|FOLDER",
@@ -169,11 +171,11 @@ def _add_score(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         action="store_true",
         help="only show what would run, and the estimated cost of chat models",
     )
-    _add_configfile(scoring)
-    _add_fields(scoring)
+    _add_configfile_option(scoring)
+    _add_field_options(scoring)
 
 
-def _score(options: argparse.Namespace) -> None:
+def _score_models(options: argparse.Namespace) -> None:
     from pieline.models.adding import scoring_commands
     from pieline.models.llm import LLMEntry
     from pieline.models.registry import load_registry
@@ -181,82 +183,107 @@ def _score(options: argparse.Namespace) -> None:
     names = list(dict.fromkeys(_entries_to_score(options)))
     registry = load_registry(_models_file())
     entries = {name: registry[name] for name in names}
-    chat = {name: entry for name, entry in entries.items() if isinstance(entry, LLMEntry)}
-    configured = _settings(Path(), options.configfile).get("llm") or {}
-    cap = configured.get("max_cost_usd") if options.max_cost_usd is None else options.max_cost_usd
-    paid = [name for name, entry in chat.items() if entry.paid]
-    if paid and not (cap or options.dry_run):
-        hint = "set --max-cost-usd; the same command with -n shows the estimate"
-        raise UserError("its answers cost money, and the cap is 0", where=paid[0], hint=hint)
-    # Results of a trial do not match those of the archive in the same folder.
+    chat_models = {name: entry for name, entry in entries.items() if isinstance(entry, LLMEntry)}
+    if not options.dry_run:
+        paid_models = [name for name, entry in chat_models.items() if entry.paid]
+        _check_cost_limit(paid_models, options)
     folder, settings = f"runs/{names[0]}", []
     if options.limit is not None:
+        # The results of a trial must not be mixed with complete results in the same folder.
         folder += f"-limit-{options.limit}"
         settings.append(f"limit={options.limit}")
     if options.max_cost_usd is not None:
-        settings.append(f"llm={{max_cost_usd: {cap:g}}}")
+        settings.append(f"llm={{max_cost_usd: {options.max_cost_usd:g}}}")
     if not options.dry_run:
-        # The last job prints the scores, also if nothing else is to do.
-        run = ["--cores", options.cores, "--forcerun", "provenance"]
-    elif chat:
-        run = ["--cores", "1"]
+        # The last job prints the scores, so it also runs if all results are up to date.
+        run_options = ["--cores", options.cores, "--forcerun", "provenance"]
+    elif chat_models:
+        run_options = ["--cores", "1"]
     else:
-        run = ["-n"]
-    files = map(str, options.configfile)
-    commands = scoring_commands(entries, folder=folder, options=run, files=files, settings=settings)
+        run_options = ["-n"]
+    commands = scoring_commands(
+        entries,
+        folder=folder,
+        options=run_options,
+        files=[str(path) for path in options.configfile],
+        settings=settings,
+    )
     if options.dry_run:
-        *start, target = commands[-1]
-        commands = [[*start, "estimate_cost" if chat else target]]
+        # Omit the download of weights; for chat models, estimate the cost instead of scoring.
+        scoring_command = commands[-1]
+        if chat_models:
+            scoring_command[-1] = "estimate_cost"
+        commands = [scoring_command]
     for command in commands:
         print(f"$ {shlex.join(command)}", flush=True)
         if status := subprocess.run([sys.executable, "-m", *command], check=False).returncode:
             raise SystemExit(status)
 
 
+def _check_cost_limit(paid_models: Sequence[str], options: argparse.Namespace) -> None:
+    """Raise a `UserError` if the answers of models cost money and the maximum cost is 0."""
+    max_cost = options.max_cost_usd
+    if max_cost is None:
+        llm_settings = _merged_settings(Path(), options.configfile).get("llm") or {}
+        max_cost = llm_settings.get("max_cost_usd")
+    if paid_models and not max_cost:
+        raise UserError(
+            "its answers cost money, and the cap is 0",
+            where=paid_models[0],
+            hint="set --max-cost-usd; the same command with -n shows the estimate",
+        )
+
+
 def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
-    """Yield the names of the models to score; add those without an entry."""
+    """Yield the names of the models to score; add an entry for each model that has none."""
     from pieline.models.adding import add_model, default_name, find_entry
     from pieline.models.registry import load_registry
 
-    given, models = _given_fields(options), _models_file()
+    fields, models = _fields_from_options(options), _models_file()
     for place in options.places:
         registry = load_registry(models)
-        if name := find_entry(place, registry):
-            if given or options.name:
-                hint = "edit its entry, or add another one with pieline model add"
-                raise UserError("has an entry, so options do not apply", where=name, hint=hint)
-            yield name
+        existing_entry = find_entry(place, registry)
+        if existing_entry:
+            if fields or options.name:
+                raise UserError(
+                    "has an entry, so options do not apply",
+                    where=existing_entry,
+                    hint="edit its entry, or add another one with pieline model add",
+                )
+            yield existing_entry
             continue
-        if "/" not in place and not Path(place).exists() and (hint := meant(place, registry)):
-            raise UserError(f"no such model or folder{hint}", where=place)
+        suggestion = suggest_name(place, registry)
+        if suggestion and "/" not in place and not Path(place).exists():
+            raise UserError(f"no such model or folder{suggestion}", where=place)
         name = options.name or default_name(place)
-        added = add_model(name, place, given, models, options=_FIELDS)
+        added = add_model(name, place, fields, models, options=_FIELDS)
         print(f"added to {added.path}:\n{added.text}")
         yield name
 
 
-def _add_tables(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_tables_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = "List the tables and figures, with their files, places in the papers and requirements."
     tables = commands.add_parser("tables", help=about, description=about)
-    tables.set_defaults(run=_tables)
-    _add_configfile(tables)
+    tables.set_defaults(run=_list_tables)
+    _add_configfile_option(tables)
 
 
-def _tables(options: argparse.Namespace) -> None:
+def _list_tables(options: argparse.Namespace) -> None:
     from pieline.config import layered, load_config, load_studies
     from pieline.models.registry import load_registry
     from pieline.results.run_report import RunReport
 
     registry = load_registry(_models_file())
-    settings = _settings(Path(), options.configfile)
+    settings = _merged_settings(Path(), options.configfile)
     config = load_config(layered(settings, Path("config", "sample.yaml")))
-    lines = RunReport(load_studies(config, registry, Path()), config).list_displays()
-    widths = [max(len(line[column]) for line in lines) for column in range(2)]
-    for file, place, needs in lines:
-        print(f"{file:{widths[0]}}  {place:{widths[1]}}  {needs}".rstrip())
+    displays = RunReport(load_studies(config, registry, Path()), config).list_displays()
+    file_width = max(len(file) for file, _, _ in displays)
+    place_width = max(len(place) for _, place, _ in displays)
+    for file, place, requirements in displays:
+        print(f"{file:{file_width}}  {place:{place_width}}  {requirements}".rstrip())
 
 
-def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_runs_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = "Pack finished runs for machines without a GPU or API key, or check a packed file."
     runs = commands.add_parser("runs", help=about, description=about)
     actions = runs.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -285,16 +312,26 @@ def _add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     verifying.add_argument("archive", type=Path, help="file to check")
 
 
-def _is_selected(metrics: str, options: argparse.Namespace) -> bool:
-    """Return whether the run of a metric file has a value of each option that was given."""
-    study, *_, model, setting, seed = Path(metrics).with_suffix("").parts[2:]
-    pairs = (
+def _run_is_selected(metrics: str, options: argparse.Namespace) -> bool:
+    """Return whether the options --study, --model, --setting and --seed select a run.
+
+    An option that was not given selects all runs.
+
+    Args:
+        metrics: Path of the run's metric file: results/metrics/STUDY/…/MODEL/SETTING/seed-N.json.
+        options: Options of `pieline runs export`.
+    """
+    study, *_, model, setting, seed_stem = Path(metrics).with_suffix("").parts[2:]
+    seed = seed_stem.removeprefix("seed-")
+    for value, selected_values in (
         (study, options.study),
         (model, options.model),
         (setting, options.setting),
-        (seed.removeprefix("seed-"), options.seed),
-    )
-    return all(not given or value in given for value, given in pairs)
+        (seed, options.seed),
+    ):
+        if selected_values and value not in selected_values:
+            return False
+    return True
 
 
 def _export_runs(options: argparse.Namespace) -> None:
@@ -303,7 +340,7 @@ def _export_runs(options: argparse.Namespace) -> None:
     from pieline.results.provenance import code_state
 
     def is_selected(metrics: str) -> bool:
-        return _is_selected(metrics, options)
+        return _run_is_selected(metrics, options)
 
     if options.format == "every-eval-ever":
         count = export_records(options.archive, time=int(time.time()), is_selected=is_selected)
@@ -323,8 +360,8 @@ def _verify_runs(options: argparse.Namespace) -> None:
     print(f"{options.archive}: {pluralize(check_archive(options.archive), 'run')} verified")
 
 
-def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
-    """Merge config.yaml and other configuration files; later files take precedence."""
+def _merged_settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
+    """Merge config.yaml in `root` and configuration files; later files take precedence."""
     from pieline.core.yamls import merge, read_settings
 
     settings: dict[str, Any] = {}
@@ -333,7 +370,7 @@ def _settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
     return settings
 
 
-def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_ask_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
         "Ask a chat model one question, and show the request body, the answer, the number of tokens"
         " and the cost. The answer is recorded in recordings/ask, so you never pay twice for the"
@@ -355,11 +392,11 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         metavar="JSON",
         help='request parameters, such as \'{"temperature": 0, "max_tokens": 100}\'',
     )
-    _add_configfile(ask)
-    ask.set_defaults(run=_ask)
+    _add_configfile_option(ask)
+    ask.set_defaults(run=_ask_question)
 
 
-def _add_configfile(parser: argparse.ArgumentParser) -> None:
+def _add_configfile_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--configfile",
         type=Path,
@@ -370,7 +407,7 @@ def _add_configfile(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_recordings_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = "Manage recorded answers of language models, and show their cost."
     recordings = commands.add_parser("recordings", help=about, description=about)
     actions = recordings.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -382,18 +419,18 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
 
     listing = add_action(
         "list",
-        _list,
+        _list_recordings,
         "List the files of recorded answers, with their models and"
         " their numbers of answers and tokens.",
     )
-    _add_folder(listing)
+    _add_folder_argument(listing)
     verifying = add_action(
-        "verify", _verify, "Check that each answer is stored under its own question."
+        "verify", _verify_recordings, "Check that each answer is stored under its own question."
     )
-    _add_folder(verifying)
+    _add_folder_argument(verifying)
     importing = add_action(
         "import",
-        _import,
+        _import_recordings,
         "Add another person's recorded answers, packed into one file, to a folder; existing answers"
         " are kept. To pack your answers, run `tar --zstd --exclude=.locks -cf FILE.tar.zst -C"
         " recordings jam`.",
@@ -401,16 +438,16 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     _add_import_options(importing)
     renaming = add_action(
         "rename",
-        _rename,
+        _rename_recordings,
         "Keep the recorded answers of a model after its entry in models.yaml or models.local.yaml"
         " was renamed.",
     )
     renaming.add_argument("old", help="earlier name of the entry")
     renaming.add_argument("new", help="new name of the entry")
-    _add_configfile(renaming)
+    _add_configfile_option(renaming)
     asking_again = add_action(
         "reask",
-        _reask,
+        _set_aside_answers,
         "Move recorded answers to FILE.replaced, so that the next run asks these questions again.",
     )
     asking_again.add_argument(
@@ -419,11 +456,13 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         choices=("failed", "truncated", "filtered", "refused", "empty", "tool_call", "any"),
         help="outcome of the answers to move",
     )
-    _add_folder(asking_again)
+    _add_folder_argument(asking_again)
     spending = add_action(
-        "spending", _spending, "Show the cost of all requests, including requests of killed runs."
+        "spending",
+        _show_spending,
+        "Show the cost of all requests, including requests of killed runs.",
     )
-    _add_folder(spending)
+    _add_folder_argument(spending)
     spending.add_argument(
         "--release",
         action="store_true",
@@ -432,7 +471,7 @@ def _add_recordings(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     )
 
 
-def _add_folder(parser: argparse.ArgumentParser) -> None:
+def _add_folder_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder",
         nargs="?",
@@ -444,7 +483,7 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
 
 def _add_import_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("archive", type=Path, help="file to read")
-    _add_folder(parser)
+    _add_folder_argument(parser)
     parser.add_argument(
         "--max-size",
         type=float,
@@ -455,7 +494,7 @@ def _add_import_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _ask(options: argparse.Namespace) -> None:
+def _ask_question(options: argparse.Namespace) -> None:
     from pieline.core.records import validated
     from pieline.llm.client import ask
     from pieline.llm.questions import make_question
@@ -483,23 +522,30 @@ def _ask(options: argparse.Namespace) -> None:
 
 
 def _chat_model(name: str, where: str, files: Sequence[Path]) -> "tuple[LLMEntry, LLMSettings]":
-    """Return the entry of a chat model, and the settings for querying it."""
+    """Return the entry of a chat model, and the settings for queries.
+
+    Args:
+        name: Name of the model.
+        where: Argument that names the model, for error messages.
+        files: Configuration files that take precedence over config.yaml.
+    """
     from pieline.core.records import validated
     from pieline.llm.settings import LLMSection
     from pieline.models.llm import LLMEntry
     from pieline.models.registry import load_registry
 
     registry = load_registry("models.yaml")
-    models = {name: entry for name, entry in registry.items() if isinstance(entry, LLMEntry)}
-    if name not in models:
-        raise UserError(f"unknown chat model {name!r}", where=where, hint=nearest(name, models))
-    config = _settings(Path(), files)
+    chat_models = {model: entry for model, entry in registry.items() if isinstance(entry, LLMEntry)}
+    if name not in chat_models:
+        hint = nearest(name, chat_models)
+        raise UserError(f"unknown chat model {name!r}", where=where, hint=hint)
+    llm_settings = _merged_settings(Path(), files).get("llm") or {}
     hint = "see schemas/config.schema.json"
-    section = validated(LLMSection, config.get("llm") or {}, where="llm", hint=hint)
-    return models[name], section.for_jobs(Path(), registry.values())
+    section = validated(LLMSection, llm_settings, where="llm", hint=hint)
+    return chat_models[name], section.for_jobs(Path(), registry.values())
 
 
-def _rename(options: argparse.Namespace) -> None:
+def _rename_recordings(options: argparse.Namespace) -> None:
     from pieline.llm.renaming import rename
 
     entry, settings = _chat_model(options.new, "NEW", options.configfile)
@@ -507,49 +553,63 @@ def _rename(options: argparse.Namespace) -> None:
         print(f"{path}: {pluralize(answers, 'answer')}")
 
 
-def _reask(options: argparse.Namespace) -> None:
+def _set_aside_answers(options: argparse.Namespace) -> None:
     from pieline.llm.archive import recording_files
     from pieline.llm.renaming import reask
 
-    counts = reask(recording_files(options.folder), options.outcome)
-    for path, questions in counts.items():
+    questions_by_file = reask(recording_files(options.folder), options.outcome)
+    for path, questions in questions_by_file.items():
         print(f"{path}: {pluralize(questions, 'question')} to ask again")
-    if not counts:
+    if not questions_by_file:
         print("no such answers")
 
 
 def _format_answer(answer: "Answer", entry: "LLMEntry") -> str:
-    """Format an answer with its token counts and cost."""
-    from pieline.llm.costs import answer_usd
+    """Format an answer with the numbers of tokens and the cost as lines of text."""
+    lines = []
+    if answer.reasoning:
+        lines.append(f"reasoning: {answer.reasoning}")
+    if answer.refusal:
+        lines.append(f"refusal: {answer.refusal}")
+    lines.append(f"answer: {answer.text}")
+    if answer.tool_calls:
+        calls = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls)
+        lines.append(f"calls: {calls}")
+    model = answer.returned_model or "an unnamed model"
+    address = f" at {answer.address}" if answer.address else ""
+    provider_reason = f" ({answer.provider_reason})" if answer.provider_reason else ""
+    lines += [
+        f"answered by {model}{address}, finish reason {answer.finish_reason}{provider_reason}",
+        f"tokens: {_format_tokens(answer)}",
+        f"cost: {_format_cost(answer, entry)}",
+    ]
+    return "\n".join(lines)
 
-    parts = {"reasoning": answer.reasoning, "refusal": answer.refusal, "answer": answer.text}
-    parts["calls"] = ", ".join(f"{call.name} {call.arguments}" for call in answer.tool_calls or ())
-    lines = [f"{name}: {text}" for name, text in parts.items() if text or name == "answer"]
-    counts = {
+
+def _format_tokens(answer: "Answer") -> str:
+    """Format the numbers of tokens that the provider reported."""
+    tokens_by_kind = {
         "in": answer.input_tokens,
         "read from the cache": answer.cached_tokens,
         "written to the cache": answer.cache_write_tokens,
         "out": answer.output_tokens,
         "for reasoning": answer.reasoning_tokens,
     }
-    tokens = [f"{count} {what}" for what, count in counts.items() if count is not None]
+    reported = [f"{count} {kind}" for kind, count in tokens_by_kind.items() if count is not None]
+    return ", ".join(reported) or "not counted"
+
+
+def _format_cost(answer: "Answer", entry: "LLMEntry") -> str:
+    """Format the cost of an answer in US dollars."""
+    from pieline.llm.costs import answer_usd
+
+    if not entry.paid:
+        return "free"
     usd = answer_usd(answer, entry)
-    cost = "unknown" if usd is None else f"${usd:.6f}"
-    model, reason = answer.returned_model or "an unnamed model", answer.finish_reason
-    if answer.provider_reason:
-        reason = f"{reason} ({answer.provider_reason})"
-    place = f" at {answer.address}" if answer.address else ""
-    return "\n".join(
-        [
-            *lines,
-            f"answered by {model}{place}, finish reason {reason}",
-            f"tokens: {', '.join(tokens) or 'not counted'}",
-            f"cost: {cost if entry.paid else 'free'}",
-        ]
-    )
+    return "unknown" if usd is None else f"${usd:.6f}"
 
 
-def _list(options: argparse.Namespace) -> None:
+def _list_recordings(options: argparse.Namespace) -> None:
     from pieline.llm.archive import recording_files, summarize
 
     for path in recording_files(options.folder):
@@ -562,7 +622,7 @@ def _list(options: argparse.Namespace) -> None:
         )
 
 
-def _verify(options: argparse.Namespace) -> None:
+def _verify_recordings(options: argparse.Namespace) -> None:
     from pieline.llm.archive import recording_files, verify
 
     files = recording_files(options.folder)
@@ -577,19 +637,19 @@ def _verify(options: argparse.Namespace) -> None:
     print(f"{pluralize(len(files), 'file')} verified")
 
 
-def _import(options: argparse.Namespace) -> None:
+def _import_recordings(options: argparse.Namespace) -> None:
     from pieline.core.packing import GIB
     from pieline.llm.archive import import_archive
 
     most_bytes = int(options.max_size * GIB)
     results = import_archive(options.archive, options.folder, most_bytes=most_bytes)
-    for name, merged in results.items():
+    for file, merged in results.items():
         conflicts = len(merged.conflicts)
         kept = f"; {pluralize(conflicts, 'different answer')} kept" if conflicts else ""
-        print(f"{name}: {pluralize(merged.added, 'answer')} added{kept}")
+        print(f"{file}: {pluralize(merged.added, 'answer')} added{kept}")
 
 
-def _spending(options: argparse.Namespace) -> None:
+def _show_spending(options: argparse.Namespace) -> None:
     from pieline.llm.spending import Ledger
 
     if not options.folder.is_dir():
@@ -612,7 +672,7 @@ def _spending(options: argparse.Namespace) -> None:
     print(f"total: ${spending.usd:.4f}{excluded}")
 
 
-def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_trace_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = (
         "Show how a table or figure is made: the rules, scripts and functions in order, the"
         " measure, and the files behind its first number if the run has finished."
@@ -620,7 +680,7 @@ def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     trace = commands.add_parser(
         "trace", help="Show how a table or figure is made.", description=about
     )
-    trace.set_defaults(run=_trace)
+    trace.set_defaults(run=_show_trace)
     trace.add_argument(
         "name", metavar="NAME", help="name of the table or figure, such as jam_drift"
     )
@@ -642,38 +702,45 @@ def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         )
 
 
-def _trace(options: argparse.Namespace) -> None:
+def _show_trace(options: argparse.Namespace) -> None:
     from pieline.results import trace
 
     root = Path.cwd()
-    shown = list(trace.steps_of_display(options.name, root))
+    display_steps = list(trace.steps_of_display(options.name, root))
     measures = trace.measures_of(options.name, options.measure, root) if options.measure else []
-    chosen: list[str] = []
-    for option, values in (("--configfile", options.configfile), ("--config", options.config)):
-        chosen += [option, *values] if values else []
-    output = trace.output_of(options.name, shown[0])
-    graph = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", *chosen, "--", output],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if graph.returncode:
-        lines = [line for line in graph.stderr.splitlines() if "rror" in line] or [graph.stderr]
-        raise UserError(
-            lines[-1].strip(),
-            where=output,
-            hint="name a --configfile with which this table or figure is made",
-        )
-    for step in [
-        *trace.steps_of_rules(trace.rules_in_order(graph.stdout), root),
-        *measures,
-        *shown,
-    ]:
+    output = trace.output_of(options.name, display_steps[0])
+    rule_graph = _rule_graph(output, options)
+    rule_steps = trace.steps_of_rules(trace.rules_in_order(rule_graph), root)
+    for step in [*rule_steps, *measures, *display_steps]:
         print(step)
     numbers = Path(options.directory, "paper_tables/numbers.csv")
     if files := trace.files_of(numbers, options.name, options.measure):
         print("\nIn this run:", *files, sep="\n  ")
+
+
+def _rule_graph(output: str, options: argparse.Namespace) -> str:
+    """Return Snakemake's graph of the rules that make a file, in the language of mermaid.
+
+    Raises:
+        UserError: The file is not made with this configuration, or the configuration is invalid.
+    """
+    command = [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js"]
+    if options.configfile:
+        command += ["--configfile", *options.configfile]
+    if options.config:
+        command += ["--config", *options.config]
+    command += ["--", output]
+    graph = subprocess.run(command, capture_output=True, text=True, check=False)
+    if graph.returncode:
+        # The last line with "Error" or "error" states the problem.
+        errors = [line for line in graph.stderr.splitlines() if "rror" in line]
+        problem = errors[-1] if errors else graph.stderr
+        raise UserError(
+            problem.strip(),
+            where=output,
+            hint="name a --configfile with which this table or figure is made",
+        )
+    return graph.stdout
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Load and validate config.yaml, which has one section per study."""
+"""Load and validate config.yaml, which has a section for each study."""
 
 import importlib
 import pkgutil
@@ -32,24 +32,24 @@ EXTENDED: Mapping[str, type[Extended[Any, Any]]] = {
     "idiots": ExtendedIdiots,
     "idiolink": ExtendedIdiolink,
 }
-"""Classes of the studies that have analyses beyond their paper, by study."""
+"""Classes that add analyses beyond the paper to a study, by name of the study."""
 
 
 @cache
 def study_classes() -> dict[str, type[Study[Any]]]:
     """Return the study classes by name, in alphabetical order.
 
-    A study is a package in `pieline.studies` whose module `study` defines one subclass of `Study`.
+    A study is a package in `pieline.studies` whose module `study` defines a subclass of `Study`.
     """
+    packages = [module.name for module in pkgutil.iter_modules(studies.__path__) if module.ispkg]
     classes = {}
-    for package in sorted(pkgutil.iter_modules(studies.__path__), key=lambda item: item.name):
-        if not package.ispkg:
-            continue
-        module = importlib.import_module(f"{studies.__name__}.{package.name}.study")
-        for item in vars(module).values():
-            is_own = isinstance(item, type) and item.__module__ == module.__name__
-            if is_own and issubclass(item, Study):
-                classes[item.name] = item
+    for package in sorted(packages):
+        module = importlib.import_module(f"{studies.__name__}.{package}.study")
+        for attribute in vars(module).values():
+            is_class = isinstance(attribute, type) and issubclass(attribute, Study)
+            is_imported = getattr(attribute, "__module__", "") != module.__name__
+            if is_class and not is_imported:
+                classes[attribute.name] = attribute
     return classes
 
 
@@ -131,7 +131,7 @@ class Config(Settings):
 
 @cache
 def config_class() -> type[Config]:
-    """Return a subclass of `Config` with one section per study."""
+    """Return a subclass of `Config` that has a section for each study."""
     sections: dict[str, Any] = {
         name: (study.Settings, study.Settings()) for name, study in study_classes().items()
     }
@@ -139,9 +139,10 @@ def config_class() -> type[Config]:
 
 
 def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
-    """Return the settings, merged over config/sample.yaml if they use the sample data.
+    """Return settings that take precedence over config/sample.yaml if they use the sample data.
 
-    The default settings are the papers' values, which are too large for the sample.
+    The sample needs config/sample.yaml because the default settings are the papers' values, which
+    are too large for the sample.
 
     Args:
         raw: Settings that Snakemake merged from files and the command line.
@@ -157,27 +158,16 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
 
     Args:
         raw: The merged settings.
-        where: File to name in error messages.
+        where: Name of the file for error messages.
 
     Raises:
-        UserError: A key or study is unknown (the hint names the closest one), a value is invalid,
-            no study is named, the data settings conflict, or a folder does not exist.
+        UserError: A key or study is unknown (the hint names the closest key or study), a value is
+            invalid, no study is named, the data settings conflict, or a folder does not exist.
     """
     try:
         config = config_class().model_validate(dict(raw))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        location = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            hint = (
-                f"it is now beyond.{location}"
-                if location in MOVED
-                else nearest(str(first["loc"][-1]), keys_at(config_class(), first["loc"][:-1]))
-            )
-            raise UserError(f"unknown key {location!r}", where=where, hint=hint) from None
-        raise UserError(
-            explain(error), where=where, hint="see schemas/config.schema.json"
-        ) from None
+        raise _invalid_config(error, where) from None
     if not config.studies:
         hint = f"choose from {', '.join(study_classes())}"
         raise UserError("empty list", where=f"{where}: studies", hint=hint)
@@ -189,26 +179,43 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
     return config.model_copy(update={"data": "released"}) if config.mirror else config
 
 
+def _invalid_config(error: ValidationError, where: str) -> UserError:
+    """Convert pydantic's error about a configuration to a user error."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] != "extra_forbidden":
+        return UserError(explain(error), where=where, hint="see schemas/config.schema.json")
+    *section, unknown_key = first["loc"]
+    location = ".".join(str(key) for key in first["loc"])
+    if location in MOVED:
+        hint = f"it is now beyond.{location}"
+    else:
+        hint = nearest(str(unknown_key), keys_at(config_class(), section))
+    return UserError(f"unknown key {location!r}", where=where, hint=hint)
+
+
 def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> UserError:
     """Return an error that names the file with the invalid setting instead of "config.yaml".
 
-    If no file contains the setting, return the original error.
+    If no file contains the setting, a file that contains the section is named. If there is no such
+    file either, the original error is returned.
 
     Args:
         error: Error raised by `load_config` or `load_studies`.
         sources: Settings by file; later files take precedence.
     """
-    match = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
-    keys = match[1].split(".") if match else []
-    for length in range(len(keys), 0, -1):
-        for name in reversed(sources):
-            if _has(sources[name], keys[:length]):
-                where = error.where.replace("config.yaml", name, 1)
+    setting = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
+    keys = setting[1].split(".") if setting else []
+    while keys:
+        for file in reversed(sources):
+            if _contains(sources[file], keys):
+                where = error.where.replace("config.yaml", file, 1)
                 return UserError(error.what, where=where, hint=error.hint)
+        keys.pop()
     return error
 
 
-def _has(settings: Any, keys: Iterable[str]) -> bool:
+def _contains(settings: Any, keys: Iterable[str]) -> bool:
+    """Return whether nested settings contain the value at these keys, from the outermost key."""
     for key in keys:
         if not isinstance(settings, Mapping) or key not in settings:
             return False
@@ -217,7 +224,7 @@ def _has(settings: Any, keys: Iterable[str]) -> bool:
 
 
 def _check_data(config: Config, where: str) -> None:
-    """Raise a `UserError` if data settings conflict or name an invalid or missing folder."""
+    """Raise a `UserError` if data settings conflict, or if a folder is missing or misnamed."""
     if config.data != "own" and config.own_data:
         raise UserError(
             f"own_data is set, but data is {config.data}",
@@ -246,7 +253,7 @@ def _check_data(config: Config, where: str) -> None:
 
 
 def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, Study[Any]]:
-    """Create all studies, including those that the configuration does not name.
+    """Create all studies, including studies that the configuration does not name.
 
     Args:
         config: The configuration.
@@ -261,23 +268,23 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
             lacks a file, or `tables` names an unknown table.
     """
     project = Project(
-        registry,
-        config.llm,
-        config.data,
-        config.mirror,
-        root,
-        config.own_data,
-        load_archives(config.archives, root),
-        config.limit,
+        registry=registry,
+        llm=config.llm,
+        data=config.data,
+        mirror=config.mirror,
+        root=root,
+        own_data=config.own_data,
+        archives=load_archives(config.archives, root),
+        limit=config.limit,
     )
     loaded: dict[str, Study[Any]] = {}
-    for name, study in study_classes().items():
+    for name, study_class in study_classes().items():
         settings, chosen = config.section(name), name in config.studies
         if name in EXTENDED:
             beyond = getattr(config.beyond, name)
             loaded[name] = EXTENDED[name](settings, project, beyond, chosen=chosen)
         else:
-            loaded[name] = study(settings, project, chosen=chosen)
+            loaded[name] = study_class(settings, project, chosen=chosen)
     for name in config.studies:
         loaded[name].check_own_data()
     _check_tables(config, loaded)
@@ -285,19 +292,25 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
 
 
 def _check_tables(config: Config, loaded: Mapping[str, Study[Any]]) -> None:
-    """Raise a `UserError` if the setting `tables` names a table that shows no models of a study."""
-    names = config.tables.keys() - {"rows"}
-    shown = [pair for study in loaded.values() for pair in study.shown.items()] if names else []
-    made = [each.name for each, given in shown if each.kind == "table" and given.shows_models]
-    if unknown := sorted(names.difference(made)):
+    """Raise a `UserError` if the setting `tables` names a table without rows of models."""
+    named = config.tables.keys() - {"rows"}
+    if not named:
+        return
+    result_tables: list[str] = []
+    for study in loaded.values():
+        for display, inputs in study.shown.items():
+            if display.kind == "table" and inputs.shows_models:
+                result_tables.append(display.name)
+    unknown = sorted(named.difference(result_tables))
+    if unknown:
         raise UserError(
             f"this configuration has no result table {unknown[0]!r}",
             where="config.yaml: tables",
-            hint=nearest(unknown[0], ["rows", *made]),
+            hint=nearest(unknown[0], ["rows", *result_tables]),
         )
 
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON schema of config.yaml, for editors."""
     schema = config_class().model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

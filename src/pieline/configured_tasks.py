@@ -20,10 +20,10 @@ class PlannedTasks(NamedTuple):
 
     Attributes:
         tasks: All tasks.
-        settings: Settings of the language model calls.
-        models: Entries of the models to query, by name.
+        settings: Settings of requests to language models.
+        models: Entry of each model to query, by name.
         available_inputs: Task inputs that can be made before any model is queried.
-        on_papers_data: Whether the tasks use the papers' data, and all of it.
+        on_papers_data: Whether the tasks use the complete data of the papers.
     """
 
     tasks: list[Task]
@@ -33,48 +33,49 @@ class PlannedTasks(NamedTuple):
     on_papers_data: bool
 
     def missing_files(self, remade: Collection[str], options: Sequence[str]) -> list[str]:
-        """Return messages about missing files on which task prompts depend.
+        """Return messages about missing files on which prompts depend.
 
-        One message contains the command that makes the files that need no answers; the other lists
-        the files that are made from answers. A message without files is omitted.
+        One message contains the command that makes the files that depend on no answers. Another
+        message lists the files that are made from answers. Without such files, there is no message.
 
         Args:
             remade: Files that count as missing because the run will recreate them.
             options: Options of snakemake that select the run.
         """
         missing = sorted({path for task in self.tasks for path in missing_inputs(task, remade)})
-        before = [path for path in missing if path in self.available_inputs]
-        after = [path for path in missing if path not in self.available_inputs]
-        lines = []
-        if before:
-            command = shlex.join(["snakemake", "--cores", "1", *options, "--", *before])
-            lines.append(f"not known yet; first run: {command}")
-        if after:
-            lines.append(f"not known until models have answered: {', '.join(after)}")
-        return lines
+        can_be_made = [path for path in missing if path in self.available_inputs]
+        need_answers = [path for path in missing if path not in self.available_inputs]
+        messages = []
+        if can_be_made:
+            command = shlex.join(["snakemake", "--cores", "1", *options, "--", *can_be_made])
+            messages.append(f"not known yet; first run: {command}")
+        if need_answers:
+            messages.append(f"not known until models have answered: {', '.join(need_answers)}")
+        return messages
 
 
 def planned_tasks(text: str, models: Path, root: Path) -> PlannedTasks:
     """Return the language model tasks of a configuration.
 
     Args:
-        text: The complete configuration as JSON.
+        text: Complete configuration as JSON.
         models: Path of models.yaml.
         root: Project folder.
 
     Raises:
         UserError: The configuration or models.yaml is invalid.
     """
-    config, registry, studies = _configured(text, models, root)
-    planned = [
-        (task, study.project.language_model(task.model))
-        for study in studies
-        for task in study.tasks()
-    ]
+    config, registry, studies = _load(text, models, root)
+    tasks: list[Task] = []
+    entries: dict[str, LLMEntry] = {}
+    for study in studies:
+        for task in study.tasks():
+            tasks.append(task)
+            entries[task.model] = study.project.language_model(task.model)
     return PlannedTasks(
-        tasks=[task for task, _ in planned],
+        tasks=tasks,
         settings=config.llm.for_jobs(root, registry.values()),
-        models={task.model: entry for task, entry in planned},
+        models=entries,
         available_inputs={path for study in studies for path in study.question_inputs()},
         on_papers_data=config.data == "released" and config.limit is None,
     )
@@ -83,23 +84,22 @@ def planned_tasks(text: str, models: Path, root: Path) -> PlannedTasks:
 def planned_entries(text: str, models: Path, root: Path) -> dict[str, AnyEntry]:
     """Return the entries of all models that a configuration runs, trains, probes or queries.
 
-    Models that are left out, or whose runs all come from archives, are not included.
+    Models in the setting `leave_out`, and models whose runs all come from archives, are omitted.
     Arguments and errors are the same as in `planned_tasks`.
     """
-    _, registry, studies = _configured(text, models, root)
-    return {
-        name: registry[name]
-        for study in studies
-        for name in study.models()
-        if name not in {*getattr(study.settings, "leave_out", ()), *study.archived_models()}
-    }
+    _, registry, studies = _load(text, models, root)
+    entries: dict[str, AnyEntry] = {}
+    for study in studies:
+        omitted = {*getattr(study.settings, "leave_out", ()), *study.archived_models()}
+        for name in study.models():
+            if name not in omitted:
+                entries[name] = registry[name]
+    return entries
 
 
-def _configured(
-    text: str, models: Path, root: Path
-) -> tuple[Config, Registry, Sequence[Study[Any]]]:
-    """Load a configuration, the model registry, and the studies that the configuration names."""
+def _load(text: str, models: Path, root: Path) -> tuple[Config, Registry, Sequence[Study[Any]]]:
+    """Load a configuration, the models, and the studies that the configuration names."""
     config = load_config(json.loads(text), where="--config")
     registry = load_registry(models)
-    every_study = load_studies(config, registry, root)
-    return config, registry, [every_study[name] for name in config.studies]
+    all_studies = load_studies(config, registry, root)
+    return config, registry, [all_studies[name] for name in config.studies]

@@ -1,8 +1,8 @@
-"""Export finished runs in the format of Every Eval Ever, version 0.3.0 of its schemas.
+"""Export finished runs in the format of Every Eval Ever, version 0.3.0 of the format's schemas.
 
-Each run becomes one record with its scores, and a JSONL file with one row per item, in the folders
-of the format's data store: `data/<study>/<developer>/<model>/<UUID>.json` and
-`<UUID>_samples.jsonl`. All files are read in the working directory, the folder of the run.
+Each run becomes one record with the run's scores, and a JSONL file with one row per item. Their
+paths follow the format: `data/<study>/<developer>/<model>/<UUID>.json` and `<UUID>_samples.jsonl`.
+All inputs are read in the working directory, which is the folder of the run.
 """
 
 import json
@@ -27,57 +27,64 @@ from pieline.studies.idiolink.records import Document, Query
 Json = dict[str, Any]
 SCHEMA_VERSION = "0.3.0"
 ITEM_SCORES = {"idiots": "accuracy", "idiolink": "r_precision"}
-"""Score of a run that is the mean of its items' scores, by study."""
-_RANKED = 10
-"""Documents of each ranking in the output of a query."""
+"""Score of a run that is the mean of the scores of items, by study."""
+_RANKED_DOCUMENTS = 10
+"""Number of documents in the output of a query."""
 
 
 def export_records(
     folder: Path, *, time: int, is_selected: Callable[[str], bool] = lambda _: True
 ) -> int:
-    """Write the records of the finished runs, and return their number.
+    """Write the records of the finished runs, and return the number of records.
 
     Args:
         folder: Output folder.
-        time: Time of the export in seconds since 1970, which the format requires. Everything else
-            depends only on the runs.
-        is_selected: Whether to export the run with this metric file.
+        time: Time of the export in seconds since 1970, which the format requires. The rest of a
+            record depends only on the run.
+        is_selected: Function that returns, for a metric file, whether to export the run.
 
     Raises:
         UserError: A file of the run is missing or invalid, or no run is selected.
     """
     data = read_json("results/provenance.json")["data"]
-    scores: dict[str, list[Number]] = defaultdict(list)
-    for number in read_numbers("paper_tables/numbers.csv"):
-        if len(number.files) == 1 and _is_score(number):
-            scores[number.files[0]].append(number)
-    scores = {path: own for path, own in scores.items() if _is_run(path) and is_selected(path)}
-    if not scores:
+    scores_by_run = _scores_by_run(is_selected)
+    if not scores_by_run:
         raise UserError("no finished run", where="paper_tables/numbers.csv")
-    items = {study: _items(study) for study in {own[0].study for own in scores.values()}}
-    for path, numbers in scores.items():
-        study, metric = numbers[0].study, load_metric_file(path)
-        record = _record(metric, numbers, data)
+    studies = {scores[0].study for scores in scores_by_run.values()}
+    items = {study: _items_by_run(study) for study in studies}
+    for path, scores in scores_by_run.items():
+        study, metric = scores[0].study, load_metric_file(path)
+        record = _record(metric, scores, data)
         record["retrieved_timestamp"] = str(time)
-        name = PurePosixPath("data", study, *_folders(record["model_info"]["id"]))
-        name /= str(uuid.UUID(sha256_of(record["evaluation_id"].encode())[:32], version=4))
+        record_path = _path_without_extension(study, record)
         if rows := items[study].get(path):
-            samples = [*_samples(study, metric, rows, record)]
-            lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in samples)
+            samples = list(_samples(study, metric, rows, record))
+            lines = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
             record["detailed_evaluation_results"] = {
                 "format": "jsonl",
-                "file_path": f"{name}_samples.jsonl",
+                "file_path": f"{record_path}_samples.jsonl",
                 "hash_algorithm": "sha256",
                 "checksum": sha256_of(lines.encode()),
                 "total_rows": len(samples),
             }
-            write_text(folder / f"{name}_samples.jsonl", lines)
-        write_json(folder / f"{name}.json", record)
-    return len(scores)
+            write_text(folder / f"{record_path}_samples.jsonl", lines)
+        write_json(folder / f"{record_path}.json", record)
+    return len(scores_by_run)
 
 
-def _is_run(path: str) -> bool:
-    """Return whether a metric file is of one run; others describe data or several runs."""
+def _scores_by_run(is_selected: Callable[[str], bool]) -> dict[str, list[Number]]:
+    """Return the scores of each selected run, by metric file."""
+    scores: dict[str, list[Number]] = defaultdict(list)
+    for number in read_numbers("paper_tables/numbers.csv"):
+        if len(number.files) == 1 and _is_score(number):
+            [path] = number.files
+            if _is_of_one_run(path) and is_selected(path):
+                scores[path].append(number)
+    return scores
+
+
+def _is_of_one_run(path: str) -> bool:
+    """Return whether a metric file is of one run; other metric files describe data or seeds."""
     return Path(path).name.startswith("seed-")
 
 
@@ -87,8 +94,16 @@ def _is_score(number: Number) -> bool:
     return is_rate and number.ours is not None and not number.against
 
 
-def _items(study: str) -> dict[str, list[Json]]:
-    """Return the rows of the study's items (docs/items.md) by metric file."""
+def _path_without_extension(study: str, record: Json) -> PurePosixPath:
+    """Return the path of a record in the data store; the UUID is derived from the evaluation."""
+    developer, _, model = record["model_info"]["id"].partition("/")
+    digest = sha256_of(record["evaluation_id"].encode())
+    name = str(uuid.UUID(digest[:32], version=4))
+    return PurePosixPath("data", study, developer, model.replace("/", "_"), name)
+
+
+def _items_by_run(study: str) -> dict[str, list[Json]]:
+    """Return the rows of a study's items (docs/items.md) by metric file."""
     import pyarrow.parquet as pq
 
     path = Path("results", "items", f"{study}.parquet")
@@ -101,52 +116,53 @@ def _items(study: str) -> dict[str, list[Json]]:
 
 
 def _model_id(metric: MetricFile) -> str:
-    """Return the model's name on the Hub or at its provider, or `pieline/<name>`."""
+    """Return the name of a model on the Hub or at the provider, or else `pieline/<name>`."""
     name = str(metric.fields["model"])
     weights = metric.fields["conditions"]["weights"]
-    if "+" not in name and weights.get("kind") != "encoder":  # others were fine-tuned here
-        if weights.get("source") == "api":
-            return str(weights["litellm_id"])
-        public = weights.get("checkpoint") or weights.get("repository") or ""
-        if "/" in public and weights.get("source") in ("hub", "package"):
-            return str(public)
+    is_fine_tuned_here = "+" in name or weights.get("kind") == "encoder"
+    if is_fine_tuned_here:
+        return f"pieline/{name}"
+    if weights.get("source") == "api":
+        return str(weights["litellm_id"])
+    repository = weights.get("checkpoint") or weights.get("repository") or ""
+    if "/" in repository and weights.get("source") in ("hub", "package"):
+        return str(repository)
     return f"pieline/{name}"
 
 
-def _folders(model_id: str) -> tuple[str, str]:
-    """Return the folders of a model in the data store: developer and name."""
-    developer, _, name = model_id.partition("/")
-    return developer, name.replace("/", "_")
-
-
-def _place(metric: MetricFile) -> str:
+def _evaluation_name(metric: MetricFile) -> str:
     """Return study, data and setting of a run, such as `idiolink/test/sentence`."""
-    *place, _, setting, _ = Path(metric.path).parts[2:]
-    return "/".join([*place, setting])
+    *study_and_data, _model, setting, _seed = Path(metric.path).parts[2:]
+    return "/".join([*study_and_data, setting])
 
 
-def _record(metric: MetricFile, numbers: list[Number], data: str) -> Json:
-    """Return the aggregate record of a run, without time and items."""
-    model_id, place, conditions = _model_id(metric), _place(metric), metric.fields["conditions"]
+def _record(metric: MetricFile, scores: list[Number], data: str) -> Json:
+    """Return the record of a run with scores, but without the time and the items."""
+    model_id, evaluation_name = _model_id(metric), _evaluation_name(metric)
+    conditions = metric.fields["conditions"]
     weights = conditions["weights"]
-    results = [_result(number, place, data, conditions) for number in numbers]
+    # A mean over a single seed equals the score of the run, and has the same id.
+    results = {}
+    for score in scores:
+        result = _result(score, evaluation_name, data, conditions)
+        results[result["evaluation_result_id"]] = result
     is_hosted = weights.get("source") == "api"
     details = {
         "data": data,
         "seed": str(metric.fields["seed"]),
         "metrics": metric.path,
-        "origin": numbers[0].origin,
+        "origin": scores[0].origin,
         "deviations": "; ".join(conditions["deviations"]),
     }
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": f"{place}/{model_id}/{metric.digest}",
+        "evaluation_id": f"{evaluation_name}/{model_id}/{metric.digest}",
         "source_metadata": {
             "source_name": "pieline",
             "source_type": "evaluation_run",
             "source_organization_name": "pieline",
             "evaluator_relationship": "other",
-            "additional_details": {name: text for name, text in details.items() if text},
+            "additional_details": {name: detail for name, detail in details.items() if detail},
         },
         "eval_library": {"name": "pieline", "version": version("pieline")},
         "model_info": {
@@ -155,23 +171,23 @@ def _record(metric: MetricFile, numbers: list[Number], data: str) -> Json:
             "additional_details": {
                 "deployment_type": "externally_managed" if is_hosted else "self_deployed",
                 "model_availability": "unknown",
-                **{name: _text(value) for name, value in weights.items()},
+                **{name: _as_text(value) for name, value in weights.items()},
             },
         },
-        # The mean over a single seed is the same score.
-        "evaluation_results": [*{one["evaluation_result_id"]: one for one in results}.values()],
+        "evaluation_results": list(results.values()),
     }
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
+    """Return a text unchanged, and other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def _result(number: Number, place: str, data: str, conditions: Json) -> Json:
-    """Return a score with its metric, interval and settings; percentages become fractions."""
+def _result(number: Number, evaluation_name: str, data: str, conditions: Json) -> Json:
+    """Return a score with metric, interval and settings; percentages become fractions."""
     is_percent = number.unit == "%"
 
-    def converted(value: float) -> float:
+    def to_fraction(value: float) -> float:
         return round(value / 100, 12) if is_percent else value
 
     metric = {
@@ -180,16 +196,21 @@ def _result(number: Number, place: str, data: str, conditions: Json) -> Json:
         "additional_details": {"part_of_the_data": number.scope} if number.scope else {},
     }
     if is_percent:
-        metric |= {"metric_unit": "proportion"}
+        metric["metric_unit"] = "proportion"
     assert number.ours is not None
-    score: Json = {"score": converted(number.ours)}
+    score: Json = {"score": to_fraction(number.ours)}
     if number.low is not None and number.high is not None:
-        interval = {"lower": converted(number.low), "upper": converted(number.high)}
-        score["uncertainty"] = {"confidence_interval": interval | {"confidence_level": 0.95}}
-    settings = {name: _text(value) for name, value in conditions["settings"].items()}
+        interval = {
+            "lower": to_fraction(number.low),
+            "upper": to_fraction(number.high),
+            "confidence_level": 0.95,
+        }
+        score["uncertainty"] = {"confidence_interval": interval}
+    settings = {name: _as_text(value) for name, value in conditions["settings"].items()}
+    measure_and_scope = f"{number.measure}/{number.scope}" if number.scope else number.measure
     return {
-        "evaluation_result_id": "/".join(filter(None, [number.measure, number.scope])),
-        "evaluation_name": place,
+        "evaluation_result_id": measure_and_scope,
+        "evaluation_name": evaluation_name,
         "source_data": {
             "dataset_name": number.study,
             "source_type": "other",
@@ -202,88 +223,118 @@ def _result(number: Number, place: str, data: str, conditions: Json) -> Json:
 
 
 def _samples(study: str, metric: MetricFile, rows: list[Json], record: Json) -> Iterator[Json]:
-    """Yield the items of a run that have a score."""
-    shared = {
+    """Yield the samples of a run, which are the items with a score."""
+    shared_fields = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": record["evaluation_id"],
         "model_id": record["model_info"]["id"],
-        "evaluation_name": _place(metric),
+        "evaluation_name": _evaluation_name(metric),
         "interaction_type": "single_turn",
     }
-    known = {result["evaluation_result_id"] for result in record["evaluation_results"]}
-    if (score := ITEM_SCORES.get(study)) in known:
-        shared["evaluation_result_id"] = score
-    # An item of ID10M-JAM or IdioTS is a sentence; an item of IdioLink is a query.
-    items = _rankings(metric, rows) if "query" in rows[0] else _decisions(metric, rows)
-    for item in items:
-        yield shared | item
+    result_ids = {result["evaluation_result_id"] for result in record["evaluation_results"]}
+    item_score = ITEM_SCORES.get(study)
+    if item_score in result_ids:
+        shared_fields["evaluation_result_id"] = item_score
+    items_are_queries = "query" in rows[0]
+    samples = _query_samples if items_are_queries else _sentence_samples
+    for sample in samples(metric, rows):
+        yield {**shared_fields, **sample}
 
 
-def _decisions(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
-    """Yield what was decided about each sentence: idiom or no idiom.
+def _sentence_samples(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
+    """Yield a sample for each sentence, with the decision whether the sentence has an idiom.
 
-    The output is the recorded answers; without recordings, the decision.
+    The output of a sample is the recorded answers or, if nothing is recorded, the decision.
     """
     (path,) = metric.predictions(".jsonl")
-    predictions = _by_id(path)
-    answers: dict[str, str] = {}
-    for recording in load_sidecar(path).recordings:
-        found = read_answers(recording) if Path(recording).is_file() else {}
-        answers |= {key: answer.text or "" for key, answer in found.items()}
-    sentences = _by_id(next(name for name in metric.inputs if name.startswith("results/datasets/")
-                            and name.endswith(".jsonl")))  # fmt: skip
+    predictions = _objects_by_id(path)
+    answers = _answer_texts(path)
+    datasets = [path for path in metric.inputs if path.startswith("results/datasets/")]
+    sentences = _objects_by_id(next(path for path in datasets if path.endswith(".jsonl")))
     for row in rows:
         if row["correct"] is None:
             continue
-        predicted = predictions[row["id"]]
-        keys = [sample["key"] for sample in predicted.get("samples", ())]
-        recorded = [answers[key] for key in keys or [predicted.get("answer_key")] if key in answers]
-        item = _item(
-            row["id"], sentences[row["id"]]["sentence"], [row["gold"]],
-            output=recorded or [row["answer"] or ""], value=row["answer"] or "", method="parsing",
-        )  # fmt: skip
-        item["evaluation"] = {"score": float(row["correct"]), "is_correct": row["correct"]}
+        prediction = predictions[row["id"]]
+        # A prediction has one answer, or a list of answers if a model was asked several times.
+        keys = [answer["key"] for answer in prediction.get("samples", ())]
+        keys = keys or [prediction.get("answer_key")]
+        recorded = [answers[key] for key in keys if key in answers]
+        decision = row["answer"] or ""
+        sample = _sample(
+            row["id"],
+            sentences[row["id"]]["sentence"],
+            [row["gold"]],
+            output=recorded or [decision],
+            value=decision,
+            method="parsing",
+        )
+        sample["evaluation"] = {"score": float(row["correct"]), "is_correct": row["correct"]}
         if row["answer"] is None:
-            item["error"] = row["outcome"]
-        item["metadata"] = {"pie": row["pie"], "usage": row["usage"]}
-        yield item
+            sample["error"] = row["outcome"]
+        sample["metadata"] = {"pie": row["pie"], "usage": row["usage"]}
+        yield sample
 
 
-def _rankings(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
-    """Yield the first ten documents of each query, which is correct if the first is relevant.
+def _answer_texts(predictions: str) -> dict[str, str]:
+    """Return the texts of the recorded answers behind predictions, by key of the question."""
+    texts: dict[str, str] = {}
+    for recordings in load_sidecar(predictions).recordings:
+        if Path(recordings).is_file():
+            for key, answer in read_answers(recordings).items():
+                texts[key] = answer.text or ""
+    return texts
 
-    The score is R-Precision, and the references are the relevant documents.
+
+def _query_samples(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
+    """Yield a sample for each query, with the first ten documents of the ranking as the output.
+
+    A ranking is correct if the first document is relevant. The score is R-Precision, and the
+    references are the relevant documents.
     """
     folder = Path(input_of(metric, "/manifest.json")).parent
     queries = {query.id: query for query in load_jsonl(folder / "queries.jsonl", Query)}
     documents = load_jsonl(folder / "documents.jsonl", Document)
     relevant = meaning_qrels(queries.values(), documents)
-    ranked = read_run(metric.predictions(".run.gz")[0], top_k=_RANKED)
+    rankings = read_run(metric.predictions(".run.gz")[0], top_k=_RANKED_DOCUMENTS)
     for row in rows:
         if row["r_precision"] is None:
             continue
-        name = row["query"]
-        found = [*ranked.get(name, ())]
-        item = _item(
-            name, queries[name].sentence, sorted(relevant[name]),
-            output=[" ".join(found)], value=found[0] if found else "", method="ranking",
-        )  # fmt: skip
-        item["evaluation"] = {
+        query_id = row["query"]
+        ranked_documents = list(rankings.get(query_id, ()))
+        sample = _sample(
+            query_id,
+            queries[query_id].sentence,
+            sorted(relevant[query_id]),
+            output=[" ".join(ranked_documents)],
+            value=ranked_documents[0] if ranked_documents else "",
+            method="ranking",
+        )
+        sample["evaluation"] = {
             "score": row["r_precision"],
             "is_correct": row["first_relevant"] == 1,
         }
-        scores = {"ndcg_at_10": row["ndcg_at_10"], "first_relevant": row["first_relevant"]}
-        item["metadata"] = {"pie": row["pie"], "usage": row["usage"]} | {
-            measure: str(value) for measure, value in scores.items() if value is not None
-        }
-        yield item
+        sample["metadata"] = {"pie": row["pie"], "usage": row["usage"]}
+        for measure in ("ndcg_at_10", "first_relevant"):
+            if row[measure] is not None:
+                sample["metadata"][measure] = str(row[measure])
+        yield sample
 
 
-def _item(
-    name: str, text: str, reference: list[str], *, output: list[str], value: str, method: str
+def _sample(
+    sample_id: str, text: str, reference: list[str], *, output: list[str], value: str, method: str
 ) -> Json:
+    """Return the fields of a sample that are the same for sentences and queries.
+
+    Args:
+        sample_id: Id of the sentence or query.
+        text: Text of the sentence or query.
+        reference: Correct outputs.
+        output: Outputs of the model.
+        value: Decision that was read from the outputs.
+        method: How the decision was read from the outputs.
+    """
     return {
-        "sample_id": name,
+        "sample_id": sample_id,
         "input": {"raw": text, "reference": reference},
         "output": {"raw": output},
         "answer_attribution": [
@@ -298,6 +349,7 @@ def _item(
     }
 
 
-def _by_id(path: str) -> dict[str, Json]:
+def _objects_by_id(path: str) -> dict[str, Json]:
     """Return the objects of a JSONL file by id."""
-    return {row["id"]: row for row in map(json.loads, read_text(path).splitlines())}
+    objects = [json.loads(line) for line in read_text(path).splitlines()]
+    return {json_object["id"]: json_object for json_object in objects}

@@ -1,6 +1,6 @@
 """Patches to installed packages.
 
-Setting PIELINE_NO_PATCHES=1 disables those that only save time, and changes no result.
+PIELINE_NO_PATCHES=1 disables the patches that only save time. The results stay the same.
 """
 
 import os
@@ -21,38 +21,47 @@ def quote_interpreter() -> None:
     See https://github.com/snakemake/snakemake/issues/2645 for scripts, and
     https://github.com/snakemake/snakemake/issues/3211 for jobs of executors.
     """
-    # By name, because jobs in conda environments import this module without Snakemake.
-    scripts: Any = import_module("snakemake.script").PythonScript
+    # Not imported above, because jobs in conda environments import this module without Snakemake.
+    python_script: Any = import_module("snakemake.script").PythonScript
     executors: Any = import_module("snakemake_interface_executor_plugins.executors.real")
-    execute = scripts._execute_cmd
+    execute_command = python_script._execute_cmd
 
-    def execute_quoted(script: Any, command: str, **options: Any) -> Any:
+    def execute_with_quoted_path(script: Any, command: str, **options: Any) -> Any:
         if "py_exec" in options:
             options["py_exec"] = shlex.quote(options["py_exec"])
-        return execute(script, command, **options)
+        return execute_command(script, command, **options)
 
-    scripts._execute_cmd = execute_quoted
-    for executor in executors.RealExecutor.__subclasses__():
-        path = executor.get_python_executable
-        executor.get_python_executable = lambda self, path=path: shlex.quote(path(self))
+    python_script._execute_cmd = execute_with_quoted_path
+    for executor_class in executors.RealExecutor.__subclasses__():
+        _quote_python_of(executor_class)
+
+
+def _quote_python_of(executor_class: Any) -> None:
+    """Quote the path of Python that a class of executors uses."""
+    get_python = executor_class.get_python_executable
+    executor_class.get_python_executable = lambda self: shlex.quote(get_python(self))
 
 
 def check_plans(workflow: Any, check: Callable[[Any], None]) -> None:
-    """Call a function with the graph of jobs as soon as it is planned, in runs of any kind.
+    """Call a function with the graph of jobs as soon as Snakemake has planned the jobs.
 
-    The hook `onstart` runs neither in dry runs nor if nothing has to be made.
+    Snakemake's hook `onstart` would run neither in dry runs nor in runs without jobs.
+
+    Args:
+        workflow: Snakemake's workflow.
+        check: Function to call, which may raise an error.
     """
-    build = workflow._build_dag
+    build_graph = workflow._build_dag
 
     def build_and_check() -> None:
-        build()
+        build_graph()
         check(workflow.dag)
 
     workflow._build_dag = build_and_check
 
 
 def patches_enabled() -> bool:
-    """Return whether PIELINE_NO_PATCHES is unset or empty."""
+    """Return whether the patches that only save time are enabled (see the module)."""
     return not os.environ.get("PIELINE_NO_PATCHES")
 
 
@@ -60,8 +69,9 @@ def patch_snakemake(workflow: Any) -> None:
     """Speed up Snakemake's scheduling of local and SLURM jobs, unless patches are disabled.
 
     Raises:
-        UserError: Jobs are to be submitted as arrays, which fails for scripts in
-            snakemake-executor-plugin-slurm 2.8; with the patch, each task would run the first job.
+        UserError: The option --slurm-array-jobs is used. Array jobs fail for rules with scripts in
+            snakemake-executor-plugin-slurm 2.8, and with the patch, each task of an array would run
+            the first job.
     """
     if getattr(workflow.executor_settings, "array_jobs", None):
         raise UserError(
@@ -84,27 +94,29 @@ def _run_groups_in_one_snakemake(executor: Any) -> None:
     By default, the executor starts an additional Snakemake process per job of a group, one after
     another (snakemake-executor-plugin-slurm#469, snakemake#4223 and snakemake#2060).
     """
-    job_args = executor.get_job_args
+    get_job_args = executor.get_job_args
     executor.additional_general_args = lambda self: ""
-    executor.get_job_args = lambda self, job: f"{job_args(self, job)} --cores {job.threads}"
+    executor.get_job_args = lambda self, job: f"{get_job_args(self, job)} --cores {job.threads}"
 
 
 @contextmanager
 def parse_gguf_once() -> Iterator[None]:
-    """Cache GGUF parsing within the block, unless patches are disabled.
+    """Cache the parsing of GGUF files within the block, unless patches are disabled.
 
-    Without the cache, transformers parses the same file three times and lists all tensor names once
-    per module.
+    Without the cache, transformers parses the same file three times, and lists all tensor names
+    again for each module.
     """
     import gguf
 
     from pieline.models.llm_weights import read_gguf
 
     library: Any = gguf
-    original = library.GGUFReader, library.get_tensor_name_map
+    original_reader, original_name_map = library.GGUFReader, library.get_tensor_name_map
     if patches_enabled():
-        library.GGUFReader, library.get_tensor_name_map = cache(read_gguf), cache(original[1])
+        library.GGUFReader = cache(read_gguf)
+        library.get_tensor_name_map = cache(original_name_map)
     try:
         yield
     finally:
-        library.GGUFReader, library.get_tensor_name_map = original
+        library.GGUFReader = original_reader
+        library.get_tensor_name_map = original_name_map

@@ -1,4 +1,4 @@
-"""Runs of a configuration: what each one reads and writes, and why it cannot be made."""
+"""Runs of a configuration: the files and conditions of each run, and why a run is impossible."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +11,9 @@ from pieline.core.conditions import Conditions
 from pieline.core.settings import Settings, declared_settings, effect_of
 from pieline.project import Project
 
+LEFT_OUT = "left out of "
+"""Beginning of the lines in which Snakemake's output lists the runs that cannot be made."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -18,19 +21,23 @@ class Run:
 
     Attributes:
         study: Name of the study.
-        model: Name of the model; for a fine-tuned embedder, base+training mode+loss.
-        keys: Keys that identify its numbers in the frame of numbers, besides study and measure.
+        model: Name of the model. For a fine-tuned embedder: base model, training mode and loss,
+            joined by plus signs.
+        keys: Keys that identify the run's numbers in the frame of numbers, together with the study
+            and the measure.
         kind: Kind of the model's entry.
-        where: Wildcard values of its paths, by name.
-        predictions: Path of its predictions.
-        metrics: Path of its metric file.
-        conditions: What determines its numbers, and the deviations from the paper.
-        recordings: Path of the answers behind its predictions; empty if it asks no model.
-        behind: Predictions and datasets behind its metric file, for the results page.
-        experiment: Name of the side experiment to which it belongs, or empty.
-        unsupported: Why no answers could make it; empty if answers can, or if it needs none.
-        lacks: Why it cannot be made; empty if it can.
-        archive: Archive from which its predictions are taken, if any.
+        where: Values of the wildcards in the run's paths, by name.
+        predictions: Path of the run's predictions.
+        metrics: Path of the run's metric file.
+        conditions: What determines the run's numbers, and the deviations from the paper.
+        recordings: Path of the recorded answers behind the predictions; empty if the run asks no
+            language model.
+        behind: Predictions and datasets behind the metric file, for the results page.
+        experiment: Name of the side experiment to which the run belongs; empty for main runs.
+        unsupported: Why the run is impossible even with answers of the language model; otherwise
+            empty.
+        lacks: Why the run cannot be made now; empty if the run can be made.
+        archive: Archive from which the predictions are taken; None if they are computed.
     """
 
     study: str
@@ -50,25 +57,30 @@ class Run:
 
     @property
     def base(self) -> str:
-        """Name of its model in models.yaml; for a fine-tuned model, that of the base."""
+        """Name of the model in models.yaml; for a fine-tuned model, the name of the base model."""
         return self.keys["model"]
 
     def matches(self, **values: str | Collection[str]) -> bool:
-        """Return whether fields or wildcards have these values, or are among these values."""
-        for name, wanted in values.items():
+        """Return whether the run has the given values.
+
+        Args:
+            values: Accepted value, or collection of accepted values, of each wildcard or field.
+        """
+        for name, accepted in values.items():
             value = self.where[name] if name in self.where else getattr(self, name)
-            if value != wanted if isinstance(wanted, str) else value not in wanted:
+            accepted_values = [accepted] if isinstance(accepted, str) else accepted
+            if value not in accepted_values:
                 return False
         return True
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Runs of a configuration in its order, and the other metric files.
+    """Runs of a configuration, and the metric files that do not belong to one run.
 
     Attributes:
-        runs: All configured runs, including those that cannot be made.
-        others: Conditions of the metric files that do not belong to one run, by path.
+        runs: All configured runs, including runs that cannot be made, in the configuration's order.
+        others: Conditions of each metric file that does not belong to one run, by path.
     """
 
     runs: tuple[Run, ...]
@@ -89,36 +101,33 @@ class Plan:
         return self._by_path[path]
 
     def select(self, **values: str | Collection[str]) -> list[Run]:
-        """Return the runs with these values of fields or wildcards; see `Run.matches`."""
+        """Return the runs that have the given values (see `Run.matches`)."""
         return [run for run in self.runs if run.matches(**values)]
 
     def asked(self, **values: str | Collection[str]) -> list[Run]:
-        """Return the runs of language models with these values that need answers.
+        """Return the runs that need answers of language models and have the given values.
 
-        Some may lack a key or weights; `lacks` states what.
+        Includes runs that lack an API key or weights; see `Run.lacks`.
         """
-        return [
-            run
-            for run in self.select(kind="llm", **values)
-            if not run.archive and not run.unsupported
-        ]
+        llm_runs = self.select(kind="llm", **values)
+        return [run for run in llm_runs if not run.archive and not run.unsupported]
 
     def made(self, **values: str | Collection[str]) -> list[Run]:
-        """Return the runs with these values that can be computed or read from an archive."""
+        """Return the runs that have the given values and can be made or taken from an archive."""
         return [run for run in self.select(**values) if not run.lacks]
 
     def archived_models(self) -> set[str]:
         """Return the models whose runs all come from archives, so that no weights are needed."""
-        return {run.base for run in self if run.archive} - {
-            run.base for run in self if not run.archive
-        }
+        archived = {run.base for run in self if run.archive}
+        computed = {run.base for run in self if not run.archive}
+        return archived - computed
 
     def metrics(self, **values: str | Collection[str]) -> list[str]:
-        """Return the metric files of the runs that `made` returns."""
+        """Return the metric files of the runs that `made` returns for the given values."""
         return [run.metrics for run in self.made(**values)]
 
     def conditions(self, path: str) -> Conditions | None:
-        """Return the conditions of a metric file; None if the configuration does not have it."""
+        """Return the conditions of a metric file; None if the file is not in the configuration."""
         return self[path].conditions if path in self else self.others.get(path)
 
 
@@ -128,39 +137,41 @@ def make_plan(
     settings: type[Settings],
     lacks: Callable[[Sequence[Run]], Mapping[str, str]],
 ) -> Plan:
-    """Return the plan of these runs; archived runs have the conditions that archives state.
+    """Return the plan of runs, with archived conditions and reasons why runs cannot be made.
 
     Args:
         runs: Configured runs.
-        project: Models and digests.
+        project: Project with the models, and the digests of inputs.
         settings: Class of the study's settings.
         lacks: Function that returns why runs cannot be made, by metric file.
     """
-    planned = [_with_stated(run, project, settings) if run.archive else run for run in runs]
+    planned = [_with_archived_conditions(run, project, settings) for run in runs]
     reasons = lacks(planned)
-    result = []
-    for run in planned:
+    for index, run in enumerate(planned):
         reason = reasons.get(run.metrics)
-        result.append(replace(run, lacks=reason, archive=None) if reason else run)
-    return Plan(tuple(result))
+        if reason:
+            planned[index] = replace(run, lacks=reason, archive=None)
+    return Plan(tuple(planned))
 
 
-def _with_stated(run: Run, project: Project, settings: type[Settings]) -> Run:
-    """Return an archived run with the conditions that its archive states."""
-    assert run.archive
-    fields = dict(declared_settings(settings))
-    fields |= type(project.entry(run.base)).model_fields
-    # The names in conditions do not contain those of sections.
+def _with_archived_conditions(run: Run, project: Project, settings: type[Settings]) -> Run:
+    """Return an archived run with the conditions stated in the archive; other runs unchanged."""
+    if not run.archive:
+        return run
+    fields = {**dict(declared_settings(settings)), **type(project.entry(run.base)).model_fields}
     defaults: dict[str, list[Any]] = {"data": [None], "limit": [None]}
-    for name, each in fields.items():
-        default = each.get_default(call_default_factory=True)
-        defaults.setdefault(name.rpartition(".")[2], []).append(default)
+    scoring: set[str] = set()
+    for dotted_name, field_info in fields.items():
+        # Conditions contain the names of settings without their sections.
+        name = dotted_name.rpartition(".")[2]
+        default = field_info.get_default(call_default_factory=True)
+        defaults.setdefault(name, []).append(default)
+        if effect_of(field_info) == "scoring":
+            scoring.add(name)
     conditions = stated_conditions(
         run.archive.runs[run.metrics],
         run.conditions,
-        scoring={
-            name.rpartition(".")[2] for name, each in fields.items() if effect_of(each) == "scoring"
-        },
+        scoring=scoring,
         defaults=defaults,
         digest=project.digest,
     )

@@ -29,12 +29,15 @@ EXTERNAL = "external"
 """Marker of external predictions in model labels and deviations."""
 
 _FILES_OF_A_MODEL = ("config.json", "modules.json")
-"""A folder with a model has one of these files, for transformers or sentence-transformers."""
+"""Files of which a folder with a model has one: transformers' or sentence-transformers'."""
+
+
+_MATCHES_NOTHING = "(?!)"
 
 
 def alternatives(names: Iterable[str]) -> str:
-    """Return a wildcard constraint that matches exactly these names."""
-    return "|".join(map(re.escape, sorted(names))) or "(?!)"
+    """Return a wildcard constraint of Snakemake that matches only the given names."""
+    return "|".join(re.escape(name) for name in sorted(names)) or _MATCHES_NOTHING
 
 
 def raw_name(path: str) -> str:
@@ -43,7 +46,7 @@ def raw_name(path: str) -> str:
 
 
 def own_data_name(folder: str) -> str:
-    """Return the name of the user's own data, which is that of its folder."""
+    """Return the name of the user's own data, which is the name of the folder."""
     return Path(folder).resolve().name
 
 
@@ -53,13 +56,13 @@ class Project:
 
     Attributes:
         registry: All known models.
-        llm: Settings of the language model calls.
+        llm: Settings of requests to language models.
         data: Data source: our sample, the public files, or the user's own data.
-        mirror: Folder with the public files, if set.
+        mirror: Folder with the public files; None if they are downloaded.
         root: Project folder, relative to the working directory.
-        own_data: Folder with the user's own data, if used.
-        archives: Archives from which the runs that they contain are taken.
-        limit: Number of originals, sentences or queries to use; None for all.
+        own_data: Folder with the user's own data; None if other data is used.
+        archives: Archives with runs that are not computed again.
+        limit: Number of originals, sentences or queries to use; None to use all.
     """
 
     registry: Registry
@@ -83,15 +86,20 @@ class Project:
 
     @property
     def notice(self) -> str:
-        """Notice on displays if the data is the user's own or limited; else empty."""
-        label = f"{self.own_label[0].upper()}{self.own_label[1:]}." if self.own_data else ""
-        first = f"At most the first {self.limit} originals, sentences or queries."
-        return " ".join(filter(None, (label, first if self.limit else "")))
+        """Notice on tables and figures if the data is the user's own or limited; else empty."""
+        sentences = []
+        if self.own_data:
+            sentences.append(f"{self.own_label[0].upper()}{self.own_label[1:]}.")
+        if self.limit:
+            sentences.append(f"At most the first {self.limit} originals, sentences or queries.")
+        return " ".join(sentences)
 
     def archive_with(self, *metrics: str) -> Archive | None:
-        """Return the first archive that contains the runs of all these metric files, if any."""
-        whole = (one for one in self.archives if all(path in one.runs for path in metrics))
-        return next(whole, None)
+        """Return the first archive that contains the runs of all given metric files, if any."""
+        for archive in self.archives:
+            if all(path in archive.runs for path in metrics):
+                return archive
+        return None
 
     @property
     def upstream(self) -> str:
@@ -100,16 +108,16 @@ class Project:
 
     @cached_property
     def public_files(self) -> Mapping[str, UpstreamFile]:
-        """Public files by name; read only once, because planning looks up every raw file.
+        """Public files by name; cached, because planning looks up every raw file.
 
         Raises:
-            UserError: An entry is invalid; the message names the file and the entry.
+            UserError: An entry in upstream.yaml is invalid; the message names the entry.
         """
         return load_upstream(self.upstream)
 
     @cached_property
     def printed_prompts(self) -> Mapping[str, str]:
-        """Digests of the prompts printed in the papers, by path below prompts/."""
+        """Digest of each prompt that a paper prints, by path below prompts/."""
         hint = "write one line PATH: DIGEST for each prompt"
         return read_mapping(self.here("published/prompts.yaml"), hint=hint)
 
@@ -119,7 +127,7 @@ class Project:
         return load_reference(self.here("published/model_entries.json"))
 
     def changed_entry(self, model: str) -> tuple[str, ...]:
-        """Describe how a model's entry differs from the shipped entry of the paper's model.
+        """Describe each difference between a model's entry and our entry of the paper's model.
 
         The result is empty for models that are not in a paper.
         """
@@ -130,27 +138,33 @@ class Project:
         return str(self.root.joinpath(*parts))
 
     def configured_file(self, path: str) -> str:
-        """Return a configured path, or that in the project folder if only this file exists."""
-        ours = self.here(path)
-        return ours if Path(ours).exists() and not Path(path).exists() else path
+        """Return the path of a configured file, relative to the working directory.
+
+        The configured path may be relative to the working directory or to the project folder. If
+        both files exist, or neither, the path is taken to be relative to the working directory.
+        """
+        in_project = self.here(path)
+        is_only_in_project = Path(in_project).exists() and not Path(path).exists()
+        return in_project if is_only_in_project else path
 
     def recordings(self, *parts: str) -> str:
         """Return the path of a recordings file.
 
-        No rule declares this file as an output, because Snakemake would delete it before a rerun.
+        Rules must not declare recordings as outputs, because Snakemake deletes outputs before it
+        makes them again.
         """
         return self.here(str(self.llm.recordings_folder), *parts)
 
     def is_available(self, name: str) -> bool:
         """Return whether a raw file is available.
 
-        If `own_data` or `mirror` is set, the file must exist in that folder. Otherwise, it must
-        have a URL in upstream.yaml or not be listed there.
+        If `own_data` or `mirror` is set, the file must exist in this folder. Otherwise, the file
+        must have a URL in upstream.yaml, or must not be listed in upstream.yaml.
         """
         if folder := self.own_data or self.mirror:
             return Path(folder, name).exists()
-        known = self.public_files.get(name)
-        return known is None or known.url is not None
+        public_file = self.public_files.get(name)
+        return public_file is None or public_file.url is not None
 
     def local(self, name: str) -> str | None:
         """Return the path of a raw file in the user's own data or the sample.
@@ -168,35 +182,37 @@ class Project:
     def digest(self, path: str) -> str | None:
         """Return the SHA-256 of a file that no job makes, given its path below the project.
 
-        For a raw file, this is the digest of its source; for public data, a listed digest takes
-        precedence. The result is an empty string if the digest is unknown until the file is
-        downloaded, and None if there is no such file.
+        For a raw file, this is the digest of the file from which the raw file is copied. If
+        upstream.yaml lists the digest of a public file, no file is read. The result is an empty
+        string if the file must be downloaded to know the digest, and None if there is no such file.
         """
         if path not in self._digests:
-            self._digests[path] = self._digest(path)
+            if path.startswith("results/raw/"):
+                self._digests[path] = self._digest_of_raw_file(raw_name(path))
+            else:
+                in_project = self.here(path)
+                file = in_project if Path(in_project).is_file() else path
+                self._digests[path] = _digest_if_exists(file)
         return self._digests[path]
 
-    def _digest(self, path: str) -> str | None:
-        if not path.startswith("results/raw/"):
-            places = [self.here(path), path]
-            return next((sha256(place) for place in places if Path(place).is_file()), None)
-        name = raw_name(path)
+    def _digest_of_raw_file(self, name: str) -> str | None:
+        """Return the SHA-256 of a raw file (see `digest`), given the name of the public file."""
         if local := self.local(name):
-            return sha256(local) if Path(local).is_file() else None
-        listed = self.public_files.get(name)
-        if listed and listed.sha256:
-            return listed.sha256
+            return _digest_if_exists(local)
+        public_file = self.public_files.get(name)
+        if public_file and public_file.sha256:
+            return public_file.sha256
         if self.mirror:
-            copy = Path(self.mirror, name)
-            return sha256(copy) if copy.is_file() else None
-        return "" if listed and listed.url else None
+            return _digest_if_exists(Path(self.mirror, name))
+        can_be_downloaded = public_file is not None and public_file.url
+        return "" if can_be_downloaded else None
 
     def names(self, *kinds: str) -> list[str]:
-        """Return the names of the models of these kinds, in the order of models.yaml."""
+        """Return the names of the models of the given kinds, in the order of models.yaml."""
         return [name for name, entry in self.registry.items() if entry.kind in kinds]
 
     def constraint(self, *kinds: str) -> str:
-        """Return a wildcard constraint that matches the names of the models of these kinds."""
+        """Return a wildcard constraint that matches the names of the models of the given kinds."""
         return alternatives(self.names(*kinds))
 
     def entry(self, model: str) -> AnyEntry:
@@ -204,16 +220,21 @@ class Project:
         return self.registry[model]
 
     def entry_file(self, model: str) -> str:
-        """Return the path of the file that contains the entry of a model."""
-        own = self.here("models.local.yaml")
-        names = read_yaml(own) or {} if Path(own).exists() else {}
-        return own if model in names else self.here("models.yaml")
+        """Return the path of models.yaml or models.local.yaml, which contains a model's entry."""
+        local_file = self.here("models.local.yaml")
+        if Path(local_file).exists() and model in (read_yaml(local_file) or {}):
+            return local_file
+        return self.here("models.yaml")
 
     def check_folder(self, model: str) -> None:
-        """Raise a `UserError` if local files of a model are missing or its checkpoint is ambiguous.
+        """Check the local files of a model, and that the name of the checkpoint is unambiguous.
 
-        The local files are the weights and the adapter. A checkpoint on the Hub without a pinned
-        revision is ambiguous if a local folder has the same name and contains a model.
+        A checkpoint on the Hub without a pinned revision is ambiguous if a local folder has the
+        same name and contains a model.
+
+        Raises:
+            UserError: The weights or the adapter are missing or invalid, or the checkpoint is
+                ambiguous.
         """
         entry = self.entry(model)
         if not isinstance(entry, CheckpointEntry):
@@ -222,15 +243,15 @@ class Project:
         if entry.source == "folder" and entry.path:
             _check_weights(str(entry.path), where, is_file=entry.is_gguf)
         if isinstance(entry, EmbedderEntry) and entry.adapter:
-            _check_exists(entry.adapter, where, _correct("adapter"))
+            _check_exists(entry.adapter, where, _path_hint("adapter"))
             check_lfs_pointers(entry.adapter)
             check_adapter(entry)
         if entry.source == "folder" and isinstance(entry, EmbedderEntry):
-            checkpoint_settings(entry, str(entry.path), where)
+            checkpoint_settings(entry, str(entry.path), where)  # raises an error for invalid files
         if entry.source == "folder" and isinstance(entry, RerankerEntry | LateInteractionEntry):
             check_ranker_files(entry, str(entry.path), where)
-        is_here = Path(entry.checkpoint, "config.json").exists()
-        if entry.source == "hub" and is_here and not entry.revision:
+        is_local_folder = Path(entry.checkpoint, "config.json").exists()
+        if entry.source == "hub" and is_local_folder and not entry.revision:
             raise UserError(
                 f"checkpoint {entry.checkpoint!r} is also a local folder",
                 where=where,
@@ -249,58 +270,79 @@ class Project:
         return entry
 
     def unanswered(self, model: str, recordings: str) -> str:
-        """Return why a language model cannot provide answers; empty if it can.
+        """Return why a language model cannot provide answers; empty if the model can answer.
 
         Args:
             model: Model name.
             recordings: Recordings file of one run of the model.
         """
         path = Path(recordings)
-        if path.exists() and path.stat().st_size:
+        has_answers = path.exists() and path.stat().st_size > 0
+        if has_answers:
             return ""
-        obstacle = next(obstacles(self.language_model(model), self.llm), None)
-        return f"nothing is recorded, and {obstacle.what}" if obstacle else ""
+        for first_obstacle in obstacles(self.language_model(model), self.llm):
+            return f"nothing is recorded, and {first_obstacle.what}"
+        return ""
 
     def execution_spec(self, model: str) -> str:
         """Return the fields of a model's entry that affect its predictions, as JSON."""
         return self.entry(model).execution_spec()
 
     def unpacked_weights(self, model: str) -> str | None:
-        """Return the path of the list of the digests of a model's unpacked weights.
+        """Return the path of the file with the digests of a model's unpacked weights.
 
-        The result is None unless the weights are in a GGUF file or a pickle.
+        The result is None if the weights need not be unpacked, because they are neither in a GGUF
+        file nor in a pickle.
         """
         entry = self.entry(model)
-        unpacked = isinstance(entry, CheckpointEntry) and entry.must_be_unpacked
-        return f"results/raw/weights/{model}{LIST_ENDING}" if unpacked else None
+        if isinstance(entry, CheckpointEntry) and entry.must_be_unpacked:
+            return f"results/raw/weights/{model}{LIST_ENDING}"
+        return None
 
     def weights_files(self, model: str) -> list[str]:
-        """Return the files of a model's local checkpoint and adapter; jobs rerun if one changes."""
+        """Return the local files with a model's checkpoint and adapter, as inputs of jobs."""
         entry = self.entry(model)
-        places = []
+        files_and_folders: list[Path] = []
         if isinstance(entry, CheckpointEntry) and entry.source == "folder":
-            places.append(Path(str(vars(entry)["path"])))
+            files_and_folders.append(Path(str(vars(entry)["path"])))
         if isinstance(entry, EmbedderEntry) and entry.adapter:
-            places.append(Path(entry.adapter))
-        found = [[place] if place.is_file() else files_below(place) for place in places]
-        return sorted({str(file) for files in found for file in files})
+            files_and_folders.append(Path(entry.adapter))
+        files: set[Path] = set()
+        for path in files_and_folders:
+            files.update([path] if path.is_file() else files_below(path))
+        return sorted(str(file) for file in files)
 
     def describe_models(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
         """Return descriptions of models for tables."""
-        fields = set(ModelDescription.model_fields) - {"name", "is_configured", "not_run"}
-        described = []
+        fields_of_entries = set(ModelDescription.model_fields) - {
+            "name",
+            "is_configured",
+            "not_run",
+        }
+        descriptions = []
         for name in names:
             entry = self.registry[name]
-            of_model = entry.model_dump(include=fields)
+            fields = entry.model_dump(include=fields_of_entries)
             if isinstance(entry, RerankerEntry):
-                of_model["label"] += f" (over {self.registry[entry.first_stage].label})"
-            described.append(ModelDescription(name=name, **of_model))
-        return tuple(described)
+                fields["label"] += f" (over {self.registry[entry.first_stage].label})"
+            descriptions.append(ModelDescription(name=name, **fields))
+        return tuple(descriptions)
+
+
+def _digest_if_exists(path: str | Path) -> str | None:
+    """Return the SHA-256 of a file; None if there is no such file."""
+    return sha256(path) if Path(path).is_file() else None
 
 
 def _check_weights(path: str, where: str, *, is_file: bool) -> None:
-    """Raise a `UserError` unless a path is a folder with a model, or a file if `is_file`."""
-    hint = _correct("path")
+    """Raise a `UserError` if local weights are missing or Git LFS pointers.
+
+    Args:
+        path: Path of the weights.
+        where: Location for error messages.
+        is_file: Whether the path must be a file; otherwise, it must be a folder with a model.
+    """
+    hint = _path_hint("path")
     _check_exists(path, where, hint, is_file=is_file)
     if not is_file and not any(Path(path, file).exists() for file in _FILES_OF_A_MODEL):
         problem = f"no model in {path}, because it has no config.json"
@@ -309,11 +351,13 @@ def _check_weights(path: str, where: str, *, is_file: bool) -> None:
 
 
 def _check_exists(path: str, where: str, hint: str, *, is_file: bool = False) -> None:
+    """Raise a `UserError` unless the folder (or the file, if `is_file`) exists."""
     exists = Path(path).is_file() if is_file else Path(path).is_dir()
     if not exists:
         kind = "file" if is_file else "folder"
         raise UserError(f"no such {kind}: {path}", where=where, hint=hint)
 
 
-def _correct(field: str) -> str:
+def _path_hint(field: str) -> str:
+    """Return a hint for a field of an entry with the path of a missing file."""
     return f"correct {field} (relative to {Path.cwd()})"

@@ -1,10 +1,10 @@
-"""Count the jobs and the downloads that a run still needs, according to a dry run."""
+"""Count the jobs and downloads that a run still needs, from the output of a dry run."""
 
 import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -14,19 +14,23 @@ from pieline.core.files import write_text
 from pieline.models.fetching import estimated_bytes
 from pieline.models.hub import hub_checkpoint
 from pieline.models.registry import Registry
+from pieline.plan import LEFT_OUT
 from pieline.studies.idiolink.paths import base_of
 
 _RULE = re.compile(r"^ *(?:local)?rule (\w+):$")
+"""First line of a job in the output of a dry run."""
 _FIELDS = ("output", "wildcards", "resources")
 _FIELD = re.compile(rf"^ +({'|'.join(_FIELDS)}): (.*)$")
+"""Further line of a job, with the name and the value of a field."""
 
 
 class PlannedJob(NamedTuple):
     """A job listed by a dry run.
 
     Attributes:
-        rule: Rule name.
-        model: Name of the model, or of the base of a fine-tuned model; empty for jobs without one.
+        rule: Name of the rule.
+        model: Name of the model; for a fine-tuned model, the name of the base model; empty for jobs
+            without a model.
         gpus: Number of GPUs that the job requests.
         outputs: Output files.
     """
@@ -38,13 +42,14 @@ class PlannedJob(NamedTuple):
 
 
 class ModelJobs(NamedTuple):
-    """Jobs of one model, or all jobs without a model.
+    """Number of jobs of one model, or of all jobs without a model.
 
     Attributes:
-        model: Name of the model; empty for jobs without one.
+        model: Name of the model; empty for jobs without a model.
         jobs: Number of jobs.
         on_gpus: Number of jobs that request a GPU.
-        download: Bytes of weights to download from the Hub; None if the entry states no size.
+        download: Bytes of weights to download from the Hub; None if the model's entry does not
+            state the size of the weights.
     """
 
     model: str
@@ -61,40 +66,50 @@ def dry_run(config: str, root: Path) -> str:
         root: Project folder.
 
     Raises:
-        UserError: The dry run fails; the message contains the last line of its output.
+        UserError: The dry run fails; the message contains Snakemake's last message.
     """
     with TemporaryDirectory() as folder:
-        file = Path(folder, "config.json")
-        write_text(file, config)
+        config_file = Path(folder, "config.json")
+        write_text(config_file, config)
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile")]
-        command += ["--configfile", str(file), "--directory", ".", "-n", "-p", "all"]
+        command += ["--configfile", str(config_file), "--directory", ".", "-n", "-p", "all"]
         result = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
     if result.returncode:
-        lines = [line for line in result.stdout.splitlines() if not line.startswith("left out of ")]
-        raise UserError(f"dry run failed: {lines[-1] if lines else ''}", where=root / "Snakefile")
+        lines = [line for line in result.stdout.splitlines() if not line.startswith(LEFT_OUT)]
+        last_message = lines[-1] if lines else ""
+        raise UserError(f"dry run failed: {last_message}", where=root / "Snakefile")
     return result.stdout
 
 
-def read_plan(text: str) -> list[PlannedJob]:
-    """Parse the jobs, except that of rule `all`, from the output of a dry run."""
-    jobs: list[dict[str, str]] = []
-    for line in text.splitlines():
+def read_plan(dry_run_output: str) -> list[PlannedJob]:
+    """Parse the jobs of all rules except `all` from the output of a dry run."""
+    fields_of_jobs: list[dict[str, str]] = []
+    for line in dry_run_output.splitlines():
         if rule := _RULE.match(line):
-            jobs.append({"rule": rule[1]} | dict.fromkeys(_FIELDS, ""))
-        elif jobs and (field := _FIELD.match(line)):
-            jobs[-1][field[1]] = field[2]
-    return [
-        PlannedJob(
-            job["rule"],
-            base_of(_pairs(job["wildcards"]).get("model", "")),
-            int(_pairs(job["resources"]).get("gpu", "0")),
-            job["output"].split(", "),
-        )
-        for job in jobs
-        if job["rule"] != "all"
-    ]
+            fields_of_jobs.append({"rule": rule[1], **dict.fromkeys(_FIELDS, "")})
+        elif fields_of_jobs and (field := _FIELD.match(line)):
+            name, value = field.groups()
+            fields_of_jobs[-1][name] = value
+    return [_planned_job(fields) for fields in fields_of_jobs if fields["rule"] != "all"]
+
+
+def _planned_job(fields: Mapping[str, str]) -> PlannedJob:
+    """Return a job, given its fields as a dry run prints them."""
+    wildcards = _parse_assignments(fields["wildcards"])
+    resources = _parse_assignments(fields["resources"])
+    return PlannedJob(
+        rule=fields["rule"],
+        model=base_of(wildcards.get("model", "")),
+        gpus=int(resources.get("gpu", "0")),
+        outputs=fields["output"].split(", "),
+    )
+
+
+def _parse_assignments(text: str) -> dict[str, str]:
+    """Parse names and values written as `model=sbert, seed=1`."""
+    return dict(part.split("=", maxsplit=1) for part in text.split(", ") if "=" in part)
 
 
 def remade(plan: Iterable[PlannedJob]) -> set[str]:
@@ -102,21 +117,28 @@ def remade(plan: Iterable[PlannedJob]) -> set[str]:
     return {path for job in plan for path in job.outputs}
 
 
-def _pairs(text: str) -> dict[str, str]:
-    return dict(part.split("=", maxsplit=1) for part in text.split(", ") if "=" in part)
-
-
 def jobs_by_model(plan: Iterable[PlannedJob], registry: Registry) -> list[ModelJobs]:
     """Count the jobs of a plan by model, sorted by name; the jobs without a model come last."""
-    by_model: defaultdict[str, list[PlannedJob]] = defaultdict(list)
+    jobs_of_model: defaultdict[str, list[PlannedJob]] = defaultdict(list)
     for job in plan:
-        by_model[job.model].append(job)
+        jobs_of_model[job.model].append(job)
+    models = sorted(model for model in jobs_of_model if model)
+    if "" in jobs_of_model:
+        models.append("")
     return [
-        ModelJobs(model, len(jobs), sum(job.gpus > 0 for job in jobs), _download(model, registry))
-        for model, jobs in sorted(by_model.items(), key=lambda item: (not item[0], item[0]))
+        ModelJobs(
+            model=model,
+            jobs=len(jobs_of_model[model]),
+            on_gpus=len([job for job in jobs_of_model[model] if job.gpus]),
+            download=_bytes_to_download(model, registry) if model else 0,
+        )
+        for model in models
     ]
 
 
-def _download(model: str, registry: Registry) -> int | None:
-    weights = hub_checkpoint(registry[model]) if model else None
-    return estimated_bytes(registry[model]) if weights and not weights.cached() else 0
+def _bytes_to_download(model: str, registry: Registry) -> int | None:
+    """Return the bytes of a model's weights that are not downloaded yet; None if unknown."""
+    weights = hub_checkpoint(registry[model])
+    if not weights or weights.cached():
+        return 0
+    return estimated_bytes(registry[model])

@@ -1,4 +1,4 @@
-"""Runs that are read from archives instead of being computed."""
+"""Plan the extraction of runs from archives, instead of computing the runs."""
 
 import re
 from collections import Counter
@@ -11,38 +11,46 @@ from pieline.plan import Plan, Run
 
 
 def extractions(plan: Plan) -> list[Extraction]:
-    """Return the extractions from archives, one per study, model and archive."""
+    """Return the jobs that extract a plan's runs, one job per study, model and archive."""
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for run in plan:
         if run.archive:
             groups.setdefault((run.study, run.model, run.archive.path), []).append(run)
+    jobs: list[Extraction] = []
     extracted: set[str] = set()
-    found: list[Extraction] = []
-    for (study, model, path), runs in groups.items():
+    for (study, model, archive_path), runs in groups.items():
         files: dict[str, str] = {}
-        recordings = {}
+        recordings: dict[str, str] = {}
         for run in runs:
             assert run.archive
-            archived = run.archive.runs[run.metrics]
+            archived_run = run.archive.runs[run.metrics]
             digests = run.archive.manifest.files
-            # Rankings by BM25 share their tuned parameters.
-            for name in filter(lambda name: name not in extracted, archived.made):
-                files |= {each: digests[each] for each in (name, member_sidecar(name))}
-                extracted.add(name)
-            if archived.recordings:
-                recordings[archived.recordings] = run.recordings
-        rule = re.sub(r"\W", "_", f"take_{study}_{model}_from_{Path(path).name.partition('.')[0]}")
-        # Another archive or model may have the same name with other punctuation.
-        while any(rule == other.rule for other in found):
+            for member in archived_run.made:
+                # Rankings by BM25 share a member with the tuned parameters.
+                if member not in extracted:
+                    files[member] = digests[member]
+                    files[member_sidecar(member)] = digests[member_sidecar(member)]
+                    extracted.add(member)
+            if archived_run.recordings:
+                recordings[archived_run.recordings] = run.recordings
+        rule = _rule_name(study, model, archive_path)
+        # Names that differ only in punctuation have the same rule name.
+        while rule in [job.rule for job in jobs]:
             rule += "_"
-        found.append(Extraction(rule, path, files, recordings))
-    return found
+        jobs.append(Extraction(rule, archive_path, files, recordings))
+    return jobs
+
+
+def _rule_name(study: str, model: str, archive_path: str) -> str:
+    """Return the name of the rule that extracts the runs of a model from an archive."""
+    archive_name = Path(archive_path).name.partition(".")[0]
+    return re.sub(r"\W", "_", f"take_{study}_{model}_from_{archive_name}")
 
 
 def notes(plan: Plan, study: str) -> list[str]:
-    """Return a line per archive in use."""
-    counts = Counter(run.archive.name for run in plan if run.archive)
+    """Return a line for each archive in use, with the number of a study's runs in the archive."""
+    runs_by_archive = Counter(run.archive.name for run in plan if run.archive)
     return [
-        f"taken from archive {name}: {pluralize(count, 'run')} of {study}"
-        for name, count in counts.items()
+        f"taken from archive {archive}: {pluralize(runs, 'run')} of {study}"
+        for archive, runs in runs_by_archive.items()
     ]

@@ -16,21 +16,27 @@ from pieline.models.registry import registry_schema
 
 
 def schemas() -> dict[str, str]:
-    """Return the text of each schema by file name, with one definition per line."""
-    by_name = {"config.schema.json": config_schema(), "models.schema.json": registry_schema()}
-    return {name: _lines(schema) for name, schema in by_name.items()}
+    """Return the text of each schema, by file name."""
+    return {
+        "config.schema.json": _format_schema(config_schema()),
+        "models.schema.json": _format_schema(registry_schema()),
+    }
 
 
-def _lines(schema: Mapping[str, Any]) -> str:
-    parts = {name: canonical_json(value) for name, value in schema.items() if name != "$defs"}
-    definitions = [
-        f"{json.dumps(name)}:{canonical_json(value)}"
-        for name, value in sorted(schema.get("$defs", {}).items())
-    ]
-    parts["$defs"] = "{\n" + ",\n".join(definitions) + "\n}"
-    return (
-        "{\n" + ",\n".join(f"{json.dumps(name)}:{parts[name]}" for name in sorted(parts)) + "\n}\n"
-    )
+def _format_schema(schema: Mapping[str, Any]) -> str:
+    """Return a schema as JSON with one line per field and per definition."""
+    definitions = {
+        name: canonical_json(definition) for name, definition in schema.get("$defs", {}).items()
+    }
+    fields = {name: canonical_json(value) for name, value in schema.items()}
+    fields["$defs"] = _one_field_per_line(definitions)
+    return _one_field_per_line(fields) + "\n"
+
+
+def _one_field_per_line(fields: Mapping[str, str]) -> str:
+    """Return a JSON object with one line per field, given the JSON of each field's value."""
+    lines = [f"{json.dumps(name)}:{fields[name]}" for name in sorted(fields)]
+    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Pack finished runs into archives, with sidecars that state how they were made."""
+"""Pack finished runs into archives, with sidecars that state how their files were made."""
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from pieline.archives.manifest import (
@@ -14,6 +14,7 @@ from pieline.archives.manifest import (
     ArchivedRun,
     Manifest,
     below_project,
+    is_sidecar,
     manifest_digest,
     member_sidecar,
 )
@@ -33,35 +34,39 @@ from pieline.llm.recordings import raw_lines
 
 
 class SidecarGraph:
-    """Sidecars below results/, which trace files back to inputs that no job made."""
+    """Sidecars below results/, which trace files back to original inputs.
+
+    Original inputs are raw files, and files that no job made.
+    """
 
     def __init__(self) -> None:
         self._by_file: dict[str, Sidecar | None] = {}
 
     def sidecar(self, path: str) -> Sidecar | None:
-        """Return the sidecar of a file; None for raw files and for files that no job made."""
+        """Return the sidecar of a file; None for original inputs."""
         if path not in self._by_file:
-            traced = not path.startswith("results/raw/") and Path(sidecar_of(path)).exists()
-            self._by_file[path] = load_sidecar(path) if traced else None
+            is_original = path.startswith("results/raw/") or not Path(sidecar_of(path)).exists()
+            self._by_file[path] = None if is_original else load_sidecar(path)
         return self._by_file[path]
 
-    def behind(self, path: str) -> tuple[list[Sidecar], dict[str, str]]:
-        """Return all sidecars behind a file (its own first), and the digests of original inputs.
-
-        Original inputs are raw files and files that no job made.
-        """
+    def sidecars_behind(self, path: str) -> list[Sidecar]:
+        """Return the sidecar of a file, and the sidecars of all files from which it was made."""
         sidecars: dict[str, Sidecar] = {}
-        roots: dict[str, str] = {}
-        queue = [path]
-        while queue:
-            sidecar = self.sidecar(queue.pop(0))
-            if sidecar is None or sidecar.path in sidecars:
-                continue
-            sidecars[sidecar.path] = sidecar
-            queue += sidecar.made_from
-            inputs = sidecar.made_from.items()
-            roots |= {name: digest for name, digest in inputs if not self.sidecar(name)}
-        return [*sidecars.values()], roots
+        unvisited = [path]
+        while unvisited:
+            sidecar = self.sidecar(unvisited.pop(0))
+            if sidecar and sidecar.path not in sidecars:
+                sidecars[sidecar.path] = sidecar
+                unvisited += sidecar.made_from
+        return list(sidecars.values())
+
+    def original_inputs(self, path: str) -> dict[str, str]:
+        """Return the SHA-256 of each original input behind a file, by path."""
+        digests: dict[str, str] = {}
+        for sidecar in self.sidecars_behind(path):
+            originals = [file for file in sidecar.made_from if not self.sidecar(file)]
+            digests.update({file: sidecar.made_from[file] for file in originals})
+        return digests
 
 
 def export_runs(
@@ -73,11 +78,11 @@ def export_runs(
 ) -> Manifest:
     """Pack the finished runs of the working directory, except external predictions.
 
-    On a given machine, identical runs produce byte-identical archives.
+    On the same machine, identical runs produce byte-identical archives.
 
     Args:
         archive: Path of the archive to write.
-        is_selected: Function that returns whether to include the run of a metric file.
+        is_selected: Function that returns, for a metric file, whether to include the run.
         code: Commit of the project; None if unknown.
         hardware: Description of the hardware that computed the runs (default: this machine).
 
@@ -90,19 +95,22 @@ def export_runs(
     """
     move_old_sidecars()
     graph = SidecarGraph()
-    members: dict[str, bytes] = {}
-    runs = []
-    for metrics in sorted(map(str, Path(METRICS).rglob("*.json"))):
-        if _predictions(metrics, graph) and is_selected(metrics):
-            run = _run(metrics, graph, members)
-            runs += [run] if run else []
+    runs: list[ArchivedRun] = []
+    for metrics in sorted(str(path) for path in Path(METRICS).rglob("*.json")):
+        predictions = _predictions_behind(metrics, graph)
+        if predictions and is_selected(metrics):
+            conditions = _conditions_in(metrics)
+            are_external = not conditions.weights
+            if not are_external:
+                runs.append(_archived_run(metrics, predictions, conditions, graph))
     if not runs:
         raise UserError(
             "no finished runs to export",
             where=Path("results/metrics").absolute(),
             hint="run snakemake in this folder first, or select other runs",
         )
-    datasets = dict(_datasets(runs, graph, members))
+    datasets = _archived_datasets(runs, graph)
+    members = _read_members(runs, datasets)
     manifest = Manifest(
         code=code,
         machine=hardware or f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -110,41 +118,44 @@ def export_runs(
         datasets=datasets,
         files={name: sha256_of(members[name]) for name in sorted(members)},
     )
-    fields = manifest.model_dump(mode="json")
-    fields["digest"] = manifest_digest(fields)
-    first = (MANIFEST, f"{canonical_json(fields)}\n".encode())
-    pack(archive, [first, *sorted(members.items())])
+    manifest_fields = manifest.model_dump(mode="json")
+    manifest_fields["digest"] = manifest_digest(manifest_fields)
+    manifest_member = (MANIFEST, f"{canonical_json(manifest_fields)}\n".encode())
+    pack(archive, [manifest_member, *sorted(members.items())])
     return manifest
 
 
-def _predictions(metrics: str, graph: SidecarGraph) -> str:
+def _predictions_behind(metrics: str, graph: SidecarGraph) -> str:
     """Return the path of the predictions behind a metric file; empty if there are none."""
     sidecar = graph.sidecar(metrics)
-    stem = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
-    files = sidecar.made_from if sidecar else ()
-    return next((path for path in files if path.startswith(f"{stem}.")), "")
+    if sidecar is None:
+        return ""
+    path_without_extension = metrics.replace(METRICS, PREDICTIONS, 1).removesuffix(".json")
+    for path in sidecar.made_from:
+        if path.startswith(f"{path_without_extension}."):
+            return path
+    return ""
 
 
-def _run(metrics: str, graph: SidecarGraph, members: dict[str, bytes]) -> ArchivedRun | None:
-    """Return the run of a metric file and add its files to `members`.
+def _conditions_in(metrics: str) -> Conditions:
+    """Return the conditions stated in a metric file."""
+    conditions = read_json(metrics)["conditions"]
+    return validated(Conditions, conditions, where=metrics, hint="make it again")
 
-    For external predictions, return None and add nothing.
+
+def _archived_run(
+    metrics: str, predictions: str, conditions: Conditions, graph: SidecarGraph
+) -> ArchivedRun:
+    """Return the manifest entry of a run.
+
+    Raises:
+        UserError: A file does not match its sidecar, or an input has no sidecar.
     """
-    conditions = validated(
-        Conditions, read_json(metrics)["conditions"], where=metrics, hint="make it again"
-    )
-    # External predictions have no weights.
-    if not conditions.weights:
-        return None
-    predictions = _predictions(metrics, graph)
     others = [path for path in load_sidecar(metrics).made_from if path.startswith(PREDICTIONS)]
-    files = list(dict.fromkeys([predictions, *others]))
-    check_made([metrics, *files])
-    for path in files:
-        members[path] = Path(path).read_bytes()
-        members[member_sidecar(path)] = _sidecar_member(path)
-    sidecars, roots = graph.behind(predictions)
-    for path in sorted(roots):
+    prediction_files = list(dict.fromkeys([predictions, *others]))
+    check_made([metrics, *prediction_files])
+    original_inputs = graph.original_inputs(predictions)
+    for path in sorted(original_inputs):
         if path.startswith("results/") and not path.startswith("results/raw/"):
             raise UserError(
                 f"no sidecar states how its input {path} was made",
@@ -152,79 +163,113 @@ def _run(metrics: str, graph: SidecarGraph, members: dict[str, bytes]) -> Archiv
                 hint="export it where it was computed, or select other runs (--model)",
             )
     packages: dict[str, str] = {}
-    training: list[str] = []
-    for sidecar in sidecars:
-        packages |= sidecar.packages
+    training_logs: list[str] = []
+    for sidecar in graph.sidecars_behind(predictions):
+        packages.update(sidecar.packages)
         if sidecar.path.startswith("results/training/"):
-            training += [log for log in sidecar.outputs if log.endswith("/training.json")]
-    members |= {path: Path(path).read_bytes() for path in training}
+            training_logs += [path for path in sidecar.outputs if path.endswith("/training.json")]
+    has_recordings = bool(load_sidecar(predictions).answers)
+    recordings = f"recordings/{predictions.removeprefix(PREDICTIONS)}" if has_recordings else ""
     return ArchivedRun(
         metrics=metrics,
         conditions=conditions,
-        raw=compared(roots),
-        files=(*files, *map(member_sidecar, files)),
-        recordings=_add_answers(predictions, sidecars[0], members),
-        training=tuple(training),
+        raw=digests_affecting_predictions(original_inputs),
+        files=(*prediction_files, *(member_sidecar(path) for path in prediction_files)),
+        recordings=recordings,
+        training=tuple(training_logs),
         packages=packages,
     )
 
 
+def _archived_datasets(
+    runs: Iterable[ArchivedRun], graph: SidecarGraph
+) -> dict[str, ArchivedDataset]:
+    """Return the manifest entries of the datasets from which the runs rank documents, by folder."""
+    folders: set[str] = set()
+    for run in runs:
+        for path in load_sidecar(run.metrics).made_from:
+            if path.startswith(DATASETS) and path.endswith("/meanings.jsonl"):
+                folders.add(str(Path(path).parent))
+    datasets: dict[str, ArchivedDataset] = {}
+    for folder in sorted(folders):
+        # Scoring needs only these files, which contain no texts.
+        labels, manifest = f"{folder}/meanings.jsonl", f"{folder}/manifest.json"
+        raw = digests_affecting_predictions(graph.original_inputs(labels))
+        datasets[folder] = ArchivedDataset(raw=raw, files=(labels, manifest))
+    return datasets
+
+
+def _read_members(
+    runs: Iterable[ArchivedRun], datasets: Mapping[str, ArchivedDataset]
+) -> dict[str, bytes]:
+    """Return the content of all members of an archive except the manifest, by name.
+
+    Raises:
+        UserError: Recorded answers are missing.
+    """
+    members: dict[str, bytes] = {}
+    copied_files: list[str] = []
+    for run in runs:
+        prediction_files = [name for name in run.files if not is_sidecar(name)]
+        copied_files += [*prediction_files, *run.training]
+        for path in prediction_files:
+            members[member_sidecar(path)] = _sidecar_member(path)
+        if run.recordings:
+            members[run.recordings] = _recorded_answers(run.predictions)
+    for dataset in datasets.values():
+        copied_files += dataset.files
+    for path in copied_files:
+        members[path] = Path(path).read_bytes()
+    return members
+
+
 def _sidecar_member(path: str) -> bytes:
-    """Return the sidecar of a file in the format of archives, which states its own path."""
+    """Return the sidecar of a file in the format of archives.
+
+    In an archive, the field `path` of a sidecar is the name of the sidecar itself.
+    """
     sidecar = load_sidecar(path).model_copy(update={"path": member_sidecar(path)})
     return indented_json(
         sidecar.model_dump(mode="json", exclude={"outputs", "settings", "source"})
     ).encode()
 
 
-def _add_answers(predictions: str, sidecar: Sidecar, members: dict[str, bytes]) -> str:
-    """Add the recorded answers behind predictions as a member, and return its name.
+def _recorded_answers(predictions: str) -> bytes:
+    """Return the lines of the recordings files with the answers behind predictions.
 
-    If there are no recorded answers, return an empty string.
+    Raises:
+        UserError: Recorded answers are missing.
     """
-    if not sidecar.answers:
-        return ""
-    lines = {key: own[-1] for path in sidecar.recordings for key, own in raw_lines(path).items()}
-    if missing := sidecar.answers.keys() - lines.keys():
+    sidecar = load_sidecar(predictions)
+    last_line_of_key: dict[str, bytes] = {}
+    for path in sidecar.recordings:
+        for key, lines in raw_lines(path).items():
+            last_line_of_key[key] = lines[-1]
+    missing = sidecar.answers.keys() - last_line_of_key.keys()
+    if missing:
         raise UserError(
             f"{pluralize(len(missing), 'recorded answer')} missing",
             where=predictions,
             hint="restore the recordings, or make the predictions again",
         )
-    name = f"recordings/{predictions.removeprefix(PREDICTIONS)}"
-    members[name] = b"".join(lines[key] for key in sorted(sidecar.answers))
-    return name
+    return b"".join(last_line_of_key[key] for key in sorted(sidecar.answers))
 
 
-def _datasets(
-    runs: Iterable[ArchivedRun], graph: SidecarGraph, members: dict[str, bytes]
-) -> Iterator[tuple[str, ArchivedDataset]]:
-    """Yield the folder and manifest entry of each ranked dataset.
+def digests_affecting_predictions(original_inputs: Mapping[str, str]) -> dict[str, str]:
+    """Select the digests of original inputs that affect predictions.
 
-    The files that scoring needs, which contain no texts, are added to `members`.
+    Args:
+        original_inputs: SHA-256 of each input, by path.
+
+    Returns:
+        SHA-256 by path below the project.
     """
-    folders = set()
-    for run in runs:
-        for path in load_sidecar(run.metrics).made_from:
-            if path.startswith(DATASETS) and path.endswith("/meanings.jsonl"):
-                folders.add(str(Path(path).parent))
-    for folder in sorted(folders):
-        files = (f"{folder}/meanings.jsonl", f"{folder}/manifest.json")
-        members |= {path: Path(path).read_bytes() for path in files}
-        _, roots = graph.behind(files[0])
-        yield folder, ArchivedDataset(raw=compared(roots), files=files)
-
-
-def compared(roots: Mapping[str, str]) -> dict[str, str]:
-    """Select the digests of inputs that affect predictions, by path below the project.
-
-    Of the files below results/, only raw files other than weights are included.
-    """
-    by_path = {below_project(path): digest for path, digest in roots.items()}
-    return {path: by_path[path] for path in sorted(by_path) if _affects_predictions(path)}
+    digests = {below_project(path): digest for path, digest in original_inputs.items()}
+    return {path: digests[path] for path in sorted(digests) if _affects_predictions(path)}
 
 
 def _affects_predictions(path: str) -> bool:
+    """Return whether a project file affects predictions; weights are compared by conditions."""
     if path.startswith("results/"):
         return path.startswith("results/raw/") and not path.startswith("results/raw/weights/")
     return path != "data/upstream.yaml"

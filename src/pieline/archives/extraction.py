@@ -26,10 +26,10 @@ class Extraction:
     """Job that extracts files from an archive.
 
     Attributes:
-        rule: Rule name of the job.
+        rule: Name of the rule.
         archive: Path of the archive.
-        files: SHA-256 of the files to extract and of their sidecars, by path.
-        recordings: Path of the recordings file into which to merge a member, by member.
+        files: SHA-256 of each file to extract, and of each sidecar of such a file, by path.
+        recordings: Path of the recordings file into which a member is merged, by member.
     """
 
     rule: str
@@ -39,15 +39,16 @@ class Extraction:
 
     @property
     def outputs(self) -> list[str]:
-        """Paths of the extracted files without sidecars, which the job writes."""
-        return [name for name in self.files if not is_sidecar(name)]
+        """Paths of the extracted files, without their sidecars, which the job writes itself."""
+        return [path for path in self.files if not is_sidecar(path)]
 
 
 def check_archive(path: str | Path) -> int:
     """Check the digest of every file in an archive, and return the number of runs.
 
     Raises:
-        UserError: The file is no archive of runs, or a file in it is missing or was changed.
+        UserError: The file is not an archive of runs, or a file in the archive is missing or was
+            changed.
     """
     with tempfile.TemporaryDirectory() as folder:
         _unpack(path, Path(folder))
@@ -55,15 +56,15 @@ def check_archive(path: str | Path) -> int:
 
 
 def _unpack(path: str | Path, folder: Path) -> Mapping[str, str]:
-    """Unpack the files that a manifest lists, and return their digests."""
-    stated = read_archive(path).manifest.files
-    unpacked = unpack(path, folder, allowed={MANIFEST, *stated}.__contains__)
-    for name, digest in stated.items():
+    """Unpack an archive, check the digests in the manifest, and return them by path."""
+    digests = read_archive(path).manifest.files
+    unpacked = unpack(path, folder, allowed=lambda name: name == MANIFEST or name in digests)
+    for name, digest in digests.items():
         if name not in unpacked:
             raise UserError(f"{name} is missing", where=path, hint=REFUSED)
         if sha256(folder / name) != digest:
             raise UserError(f"{name} was changed", where=path, hint=REFUSED)
-    return stated
+    return digests
 
 
 def extract(
@@ -73,46 +74,52 @@ def extract(
 
     Args:
         path: Path of the archive.
-        files: SHA-256 of the files to copy to their paths, by path; sidecars are not copied.
-        recordings: Path of the recordings file into which to merge a member, by member.
+        files: SHA-256 of each file to extract, and of each sidecar of such a file, by path.
+        recordings: Path of the recordings file into which a member is merged, by member.
 
     Returns:
-        The sidecars of the copied files by path, which state what the files were made from. A
-        dataset has none.
+        The sidecar of each extracted file, by path. The files of a dataset have no sidecars.
 
     Raises:
         UserError: The archive is invalid, a file has another digest, or the local recordings have
             different answers to the same questions.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        stated = _unpack(path, folder)
-        if changed := [each for each, digest in files.items() if stated.get(each) != digest]:
-            what = f"{changed[0]} was changed during the run"
-            raise UserError(what, where=path, hint="run again")
+    with tempfile.TemporaryDirectory() as folder_name:
+        unpacked = Path(folder_name)
+        digests = _unpack(path, unpacked)
+        for file, digest in files.items():
+            if digests.get(file) != digest:
+                problem = f"{file} was changed during the run"
+                raise UserError(problem, where=path, hint="run again")
         for member, target in recordings.items():
-            _check_answers(path, folder / member, target)
+            _check_answers(path, unpacked / member, target)
         for member, target in recordings.items():
-            merge(target, [folder / member])
-        targets = [member for member in files if not is_sidecar(member)]
+            merge(target, [unpacked / member])
+        targets = [file for file in files if not is_sidecar(file)]
         for target in targets:
             with atomic_path(target) as temporary:
-                shutil.copyfile(folder / target, temporary)
-        return {
-            target: load_record(folder / member_sidecar(target), Sidecar).model_copy(
-                update={"path": target, "outputs": targets, "source": Path(path).name}
-            )
-            for target in targets
-            if member_sidecar(target) in files
-        }
+                shutil.copyfile(unpacked / target, temporary)
+        # In the archive, sidecars contain other paths and no outputs.
+        local_fields = {"outputs": targets, "source": Path(path).name}
+        sidecars: dict[str, Sidecar] = {}
+        for target in targets:
+            if member_sidecar(target) in files:
+                sidecar = load_record(unpacked / member_sidecar(target), Sidecar)
+                sidecars[target] = sidecar.model_copy(update={"path": target, **local_fields})
+        return sidecars
 
 
 def _check_answers(path: str | Path, member: Path, target: str) -> None:
-    """Raise a `UserError` if local and archived recordings have different answers."""
+    """Raise a `UserError` if local and archived recordings have different answers to a question.
+
+    Args:
+        path: Path of the archive.
+        member: Recordings file from the archive.
+        target: Local recordings file.
+    """
     ours, theirs = read_answers(target), read_answers(member)
-    conflicts = [
-        key for key in ours.keys() & theirs.keys() if ours[key].digest != theirs[key].digest
-    ]
+    asked_in_both = ours.keys() & theirs.keys()
+    conflicts = [key for key in asked_in_both if ours[key].digest != theirs[key].digest]
     if conflicts:
         raise UserError(
             f"{path} has other answers to {pluralize(len(conflicts), 'question')}",

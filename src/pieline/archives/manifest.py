@@ -1,4 +1,4 @@
-"""Manifests of archives of runs, which can be read without unpacking the archives."""
+"""Manifests of archives of runs; reading a manifest does not unpack the archive."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from pieline.core.records import Record, validated
 MANIFEST = "manifest.json"
 ENDING = ".tar.zst"
 SIDECAR = ".evidence.json"
-"""Ending of the sidecars in archives."""
+"""Ending of the names of sidecars in archives."""
 PREDICTIONS = "results/predictions/"
 METRICS = "results/metrics/"
 DATASETS = "results/datasets/idiolink/"
@@ -28,23 +28,27 @@ _FOLDERS = (PREDICTIONS, DATASETS, "recordings/", "results/training/")
 
 
 def is_sidecar(name: str) -> bool:
-    """Return whether a member is the sidecar of another one."""
+    """Return whether a member of an archive is the sidecar of another member."""
     return name.endswith(SIDECAR)
 
 
 def member_sidecar(name: str) -> str:
     """Return the name of the sidecar of a member; return the name of a sidecar unchanged.
 
-    The ending of the sidecar replaces that of the member.
+    In the name of the sidecar, `SIDECAR` replaces the extension of the member.
     """
-    return name if is_sidecar(name) else re.sub(r"(\.run\.gz|\.[a-z]+)$", "", name) + SIDECAR
+    if is_sidecar(name):
+        return name
+    without_extension = re.sub(r"(\.run\.gz|\.[a-z]+)$", "", name)
+    return without_extension + SIDECAR
 
 
 def below_project(path: str) -> str:
-    """Return the path of a project file relative to the project, whatever the working directory.
+    """Return the path of a project file relative to the project instead of the working directory.
 
-    A working directory outside the project sees `../../pieline/data/upstream.yaml`.
+    For example, `../../pieline/data/upstream.yaml` becomes `data/upstream.yaml`.
     """
+    # Remove the steps up, and a path before data/ or prompts/ that follows them.
     return re.sub(r"^(\.\./)+((.*/)?(?=(data|prompts)/))?", "", path)
 
 
@@ -56,9 +60,11 @@ class ArchivedRun(Record):
     Attributes:
         metrics: Metric file of the predictions, which also identifies the run.
         conditions: Conditions stated in the metric file.
-        raw: SHA-256 of inputs that no job made (corpora, prompts, human labels), by path.
-        files: Members to extract to their paths, the predictions first, and their sidecars.
-        recordings: Member with the recorded answers behind the predictions; empty if there is none.
+        raw: SHA-256 of each input that no job made (corpora, prompts, human labels), by path.
+        files: Members with the predictions (first) and other files that scoring needs, followed by
+            the sidecars of these members. The name of a member is its path in the run.
+        recordings: Member with the recorded answers behind the predictions; empty if no model was
+            asked.
         training: Members with the logs of the training runs behind the predictions.
         packages: Versions of the packages that computed the predictions and their inputs.
     """
@@ -75,21 +81,27 @@ class ArchivedRun(Record):
 
     @property
     def predictions(self) -> str:
-        """Path of the predictions, the same in the archive and in the folder of a run."""
+        """Path of the predictions, which is the same in the archive and in the folder of a run."""
         return self.files[0]
 
     @property
     def made(self) -> list[str]:
-        """The predictions, and the tuned parameters behind a ranking by BM25.
+        """Members to extract: the predictions and, for BM25, the tuned parameters.
 
-        Earlier versions also listed the rankings in other query modes.
+        Other members in `files` are ignored: earlier versions listed the rankings in other query
+        modes.
         """
-        others = (name for name in self.files[1:] if name.endswith("/tuning.json"))
-        return [self.predictions, *others]
+        tuned_parameters = [name for name in self.files[1:] if name.endswith("/tuning.json")]
+        return [self.predictions, *tuned_parameters]
 
 
 class ArchivedDataset(Record):
-    """Manifest entry for a dataset: files needed for scoring, and digests of original inputs."""
+    """Manifest entry for a dataset.
+
+    Attributes:
+        raw: SHA-256 of each input that no job made, by path.
+        files: Members that scoring needs.
+    """
 
     raw: Mapping[str, str]
     files: tuple[str, ...]
@@ -116,10 +128,11 @@ class Manifest(Record):
     digest: str = ""
 
     def required(self) -> list[str]:
-        """Return the members that runs and datasets are read from."""
+        """Return the names of all members that may be extracted."""
         names: list[str] = []
         for run in self.runs:
-            names += [*run.made, *map(member_sidecar, run.made)]
+            names += run.made
+            names += [member_sidecar(name) for name in run.made]
             if run.recordings:
                 names.append(run.recordings)
         for dataset in self.datasets.values():
@@ -129,8 +142,8 @@ class Manifest(Record):
 
 def manifest_digest(fields: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the fields of a manifest, except `digest`, as canonical JSON."""
-    content = {name: value for name, value in fields.items() if name != "digest"}
-    return sha256_of(canonical_json(content).encode())
+    hashed = {name: value for name, value in fields.items() if name != "digest"}
+    return sha256_of(canonical_json(hashed).encode())
 
 
 @dataclass(frozen=True)
@@ -155,8 +168,8 @@ def read_archive(path: str | Path) -> Archive:
     """Read the manifest of an archive; other members are neither read nor checked.
 
     Raises:
-        UserError: The file is missing or not an archive of runs, or its manifest was changed, lists
-            a file outside the folders of an archive, or lacks a file of a run.
+        UserError: The file is missing or not an archive of runs. Or the manifest was changed, lists
+            a file outside the folders of an archive, or does not list a file of a run.
     """
     if not Path(path).is_file():
         raise UserError(
@@ -167,7 +180,7 @@ def read_archive(path: str | Path) -> Archive:
     if manifest_digest(json.loads(content)) != manifest.digest:
         raise UserError("was changed after the export", where=f"{path}: {MANIFEST}", hint=REFUSED)
     for name in manifest.files:
-        # Snakemake deletes the outputs of a job before it runs the job.
+        # Before it runs a job, Snakemake deletes the outputs, so other paths would be dangerous.
         if not (is_plain(name) and name.startswith(_FOLDERS)):
             raise UserError(f"contains {name!r}, which is not allowed", where=path, hint=REFUSED)
     for name in manifest.required():

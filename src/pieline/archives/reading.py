@@ -1,4 +1,4 @@
-"""Read the archives of a configuration, and the conditions that they state."""
+"""Read the archives of a configuration, and the conditions of the runs in archives."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -10,8 +10,8 @@ from pieline.core.conditions import Conditions
 from pieline.core.errors import UserError
 from pieline.models.reference import CHANGE_NO_NUMBER
 
-_SHOWN = 60
-"""Maximum number of characters shown per differing value."""
+_MAX_LENGTH = 60
+"""Maximum number of characters of a value in a deviation."""
 
 Defaults = Mapping[str, Collection[Any]]
 """Default values of settings and of fields of models, by name."""
@@ -21,7 +21,7 @@ def load_archives(paths: Iterable[str], root: Path) -> tuple[Archive, ...]:
     """Read the manifests of the configured archives.
 
     Args:
-        paths: Paths, which are looked up in the working directory, then in `root`.
+        paths: Paths relative to the working directory or, if no such file exists, to `root`.
         root: Project folder.
 
     Raises:
@@ -44,44 +44,56 @@ def stated_conditions(
     defaults: Defaults,
     digest: Callable[[str], str | None],
 ) -> Conditions:
-    """Return the conditions of an archived run, which is scored with this configuration.
+    """Return the conditions of an archived run that is scored with this configuration.
 
-    The predictions were made as the archive states. Each difference between the archive and the
-    configuration is a deviation.
+    The predictions were made under the conditions in the archive. Each difference between the
+    archive and the configuration is a deviation.
 
     Args:
         run: The archived run.
         configured: Conditions of the configured run.
         scoring: Names of the settings that affect only scoring.
-        defaults: Default values by name. A setting that the archive does not state is newer than
-            the archive, so its default counts. For a stated setting that no longer exists, the
-            deviations that the archive states count.
+        defaults: Default values by name. If the archive does not contain a setting, the setting is
+            newer than the archive, and its default is assumed. If a setting in the archive no
+            longer exists, the archive's own deviation for this setting is kept.
         digest: Function that returns the SHA-256 of a file in this configuration: None if there is
-            no such file, and empty if it is not known yet.
+            no such file, and empty if the digest is not known yet.
     """
     stated = run.conditions
     ignored = {*scoring, *CHANGE_NO_NUMBER}
-    changed = dict(_differences(stated.settings, configured.settings, defaults, ignored))
-    changed |= _differences(stated.weights, configured.weights, defaults, ignored)
-    known = {*defaults, *configured.settings, *configured.weights}
-    gone = {*stated.settings, *stated.weights} - known
-    reasons = [one for one in configured.deviations if not _is_about(one, changed)]
-    reasons += [one for one in stated.deviations if _is_about(one, gone)]
-    reasons += changed.values()
-    for name, theirs in run.raw.items():
-        if (ours := digest(name)) is None:
-            reasons.append(f"made from {name}, which is not here")
-        elif ours and ours != theirs:
-            reasons.append(f"made from another {name}")
+    differences = {
+        **dict(_differences(stated.settings, configured.settings, defaults, ignored)),
+        **dict(_differences(stated.weights, configured.weights, defaults, ignored)),
+    }
+    current_names = {*defaults, *configured.settings, *configured.weights}
+    removed_names = {*stated.settings, *stated.weights} - current_names
+    reasons = [
+        deviation
+        for deviation in configured.deviations
+        if not _starts_with_name(deviation, differences)
+    ]
+    reasons += [
+        deviation for deviation in stated.deviations if _starts_with_name(deviation, removed_names)
+    ]
+    reasons += [*differences.values(), *_differing_inputs(run, digest)]
+    settings = {
+        **{name: value for name, value in stated.settings.items() if name not in scoring},
+        **{name: value for name, value in configured.settings.items() if name in scoring},
+    }
+    unique_reasons = tuple(dict.fromkeys(reasons))
+    return Conditions(settings=settings, weights=stated.weights, deviations=unique_reasons)
+
+
+def _differing_inputs(run: ArchivedRun, digest: Callable[[str], str | None]) -> Iterator[str]:
+    """Yield a deviation for each input of an archived run that is missing or different here."""
     if not run.raw:
-        reasons.append("the archive does not state the data")
-    made = {name: value for name, value in stated.settings.items() if name not in scoring}
-    scored = {name: value for name, value in configured.settings.items() if name in scoring}
-    return Conditions(
-        settings=made | scored,
-        weights=stated.weights,
-        deviations=tuple(dict.fromkeys(reasons)),
-    )
+        yield "the archive does not state the data"
+    for path, archived_digest in run.raw.items():
+        our_digest = digest(path)
+        if our_digest is None:
+            yield f"made from {path}, which is not here"
+        elif our_digest and our_digest != archived_digest:
+            yield f"made from another {path}"
 
 
 def _differences(
@@ -90,35 +102,38 @@ def _differences(
     defaults: Defaults,
     ignored: Collection[str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name and a description of each difference between stated and configured values."""
-    for name in sorted({*stated, *configured} - {*ignored}):
+    """Yield the name of each value that differs, and a description of the difference."""
+    for name in sorted({*stated, *configured} - set(ignored)):
         theirs, ours = stated.get(name), configured.get(name)
         if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
-            for _, what in _differences(theirs, ours, defaults, ignored):
-                yield name, f"{_spelled(name)}: {what}"
-        elif name in stated and name in configured:
-            if theirs != ours:
-                yield name, _difference(name, theirs, ours)
+            for _, description in _differences(theirs, ours, defaults, ignored):
+                yield name, f"{_with_spaces(name)}: {description}"
+            continue
+        if name in stated and name in configured:
+            is_different = theirs != ours
         elif name in defaults:
-            if (theirs if name in stated else ours) not in defaults[name]:
-                yield name, _difference(name, theirs, ours)
-        elif name in configured:
-            yield name, _difference(name, theirs, ours)
+            # Where the value is not stated, the default applied.
+            only_value = theirs if name in stated else ours
+            is_different = only_value not in defaults[name]
+        else:
+            # A value that is only in the archive belongs to a setting that no longer exists.
+            is_different = name in configured
+        if is_different:
+            archived, here = _shorten(theirs), _shorten(ours)
+            yield name, f"{_with_spaces(name)} {archived}, this configuration {here}"
 
 
-def _difference(name: str, theirs: Any, ours: Any) -> str:
-    return f"{_spelled(name)} {_shorten(theirs)}, this configuration {_shorten(ours)}"
+def _starts_with_name(deviation: str, names: Iterable[str]) -> bool:
+    """Return whether a deviation is about one of these settings, with whose name it starts."""
+    return any(deviation.startswith(f"{_with_spaces(name)} ") for name in names)
 
 
-def _is_about(deviation: str, names: Iterable[str]) -> bool:
-    """Return whether a deviation is about one of these settings, whose name it starts with."""
-    return any(deviation.startswith(f"{_spelled(name)} ") for name in names)
-
-
-def _spelled(name: str) -> str:
+def _with_spaces(name: str) -> str:
+    """Return the name of a setting as deviations spell it."""
     return name.replace("_", " ")
 
 
 def _shorten(value: Any) -> str:
+    """Return a value as text of at most `_MAX_LENGTH` characters."""
     text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"

@@ -17,6 +17,7 @@ from pieline.config import Config
 from pieline.core.conditions import digest_of
 from pieline.core.errors import UserError, pluralize
 from pieline.core.sidecars import MAKE_AGAIN, load_sidecar, sidecar_of
+from pieline.plan import LEFT_OUT
 from pieline.project import own_data_name, raw_name
 from pieline.reporting.displays import Display, Table
 from pieline.reporting.inputs import DisplayInputs
@@ -258,7 +259,7 @@ class RunReport:
                     runs.setdefault((study.name, run.lacks), Counter())[run.base] += 1
         archived = [line for study in self.studies for line in notes(study.plan, study.name)]
         return archived + [
-            f"left out of {study} ({reason}): "
+            f"{LEFT_OUT}{study} ({reason}): "
             + ", ".join(f"{model}, {pluralize(number, 'run')}" for model, number in models.items())
             for (study, reason), models in runs.items()
         ]
