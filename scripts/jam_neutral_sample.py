@@ -6,8 +6,8 @@ from pieline.core.records import save_jsonl
 from pieline.studies.jam.records import load_sentences
 from pieline.studies.jam.variants.generation import (
     confusing_variants,
+    replace_with_neutral,
     sample_neutral_variants,
-    with_neutral,
 )
 
 with job(snakemake):
@@ -20,5 +20,5 @@ with job(snakemake):
     else:
         hard = [item.id for item in sentences if not item.is_original]
         variants = sample_neutral_variants(sentences, hard, snakemake.input.sample)
-        save_jsonl(snakemake.output.variants, with_neutral(sentences, variants))
+        save_jsonl(snakemake.output.variants, replace_with_neutral(sentences, variants))
     write_json(snakemake.output.report, {"asked": len(hard), "variants": len(variants)})

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from pieline.studies.jam.bio import Span, spans_of, tags_of
 from pieline.studies.jam.variants.projection import (
-    _letters,
+    _only_letters,
     added_context,
-    context_of,
+    find_context,
     find_original,
     project_tags,
     tokenize,
@@ -75,7 +75,7 @@ def test_words_keep_their_tags_when_punctuation_changes(case, before, mark):
     spans_of(projected[1])  # still valid BIO
 
     def marked(tokens, tags):
-        words = [[letter for letter, _ in _letters(token)] for token in tokens]
+        words = [list(_only_letters(token)) for token in tokens]
         return [(word, tag != "O") for word, tag in zip(words, tags, strict=True) if word]
 
     words = marked(tokens, tags)
@@ -96,7 +96,7 @@ def test_words_keep_their_tags_when_punctuation_changes(case, before, mark):
     ],
 )
 def test_only_minor_punctuation_differences_are_allowed(variant, context):
-    assert context_of(ORIGINAL, variant) == context
+    assert find_context(ORIGINAL, variant) == context
     assert (project_tags(TOKENS, TAGS, variant) is None) == (context is None)
 
 

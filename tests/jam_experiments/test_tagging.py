@@ -131,7 +131,7 @@ def test_a_word_is_its_first_sub_token(entry: EncoderEntry) -> None:
     assert tokenizer.convert_ids_to_tokens(list(encoded.input_ids)) == [
         "[CLS]", "we", "walk", "##ed", "[UNK]", "again", ".", "[SEP]",
     ]  # fmt: skip
-    assert encoded.firsts == {0: 1, 1: 2, 2: 4, 3: 5, 4: 6}
+    assert encoded.first_subtokens == {0: 1, 1: 2, 2: 4, 3: 5, 4: 6}
     batch = collate([encoded], [["O", "B-IDIOM", "I-IDIOM", "O", "O"]], pad_id=0, device="cpu")
     assert batch["labels"].tolist() == [[IGNORED, 0, 1, IGNORED, 2, 0, 0, IGNORED]]
     # Only the first subtoken's tag counts; an I without B begins an idiom.
@@ -141,7 +141,7 @@ def test_a_word_is_its_first_sub_token(entry: EncoderEntry) -> None:
 def test_words_beyond_the_longest_input_are_outside(entry: EncoderEntry) -> None:
     tokenizer = load_tagger(entry).tokenizer
     (encoded,) = encode(tokenizer, [["we "] * 10], max_length=6)
-    assert (len(encoded), encoded.words, sorted(encoded.firsts)) == (6, 10, [0, 1, 2, 3])
+    assert (len(encoded), encoded.words, sorted(encoded.first_subtokens)) == (6, 10, [0, 1, 2, 3])
     assert decode(encoded, [1] * 6) == ["B-IDIOM"] * 4 + ["O"] * 6
 
 

@@ -1,6 +1,7 @@
-"""Encoders that tag idioms: their input, the model and its training (ID10M-JAM, appendix D)."""
+"""Tag idioms with encoders, and fine-tune the encoders (ID10M-JAM, appendix D)."""
 
 import hashlib
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ from pieline.studies.jam.training.settings import Batching, TaggerTraining
 
 IGNORED = -100
 """Label that the loss ignores."""
+_BATCHES_PER_CHUNK = 50
+"""Number of batches whose sentences are sorted by length together."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,13 @@ class EncodedSentence:
 
     Attributes:
         input_ids: Token ids, including special tokens.
-        firsts: Position of the first subtoken by word index; words that are truncated or have no
-            subtoken are missing.
+        first_subtokens: Position of each word's first subtoken, by word index. Truncated words and
+            words without a subtoken are missing.
         words: Number of words.
     """
 
     input_ids: tuple[int, ...]
-    firsts: dict[int, int]
+    first_subtokens: dict[int, int]
     words: int
 
     def __len__(self) -> int:
@@ -50,9 +53,9 @@ class EncodedSentence:
 def encode(
     tokenizer: Any, sentences: Sequence[Sequence[str]], *, max_length: int
 ) -> list[EncodedSentence]:
-    """Encode sentences, each given as a list of words; surrounding spaces of words are ignored.
+    """Return the subtokens of sentences, where each sentence is a list of words.
 
-    Input beyond `max_length` subtokens is truncated.
+    Spaces around a word are ignored, and subtokens beyond `max_length` are removed.
     """
     if not sentences:
         return []
@@ -62,14 +65,16 @@ def encode(
         truncation=True,
         max_length=max_length,
     )
-    encoded = []
-    for number, words in enumerate(sentences):
-        firsts: dict[int, int] = {}
-        for place, word in enumerate(encoding.word_ids(number)):
-            if word is not None:
-                firsts.setdefault(word, place)
-        encoded.append(EncodedSentence(tuple(encoding["input_ids"][number]), firsts, len(words)))
-    return encoded
+    encoded_sentences = []
+    for index, words in enumerate(sentences):
+        first_subtokens: dict[int, int] = {}
+        for position, word_index in enumerate(encoding.word_ids(index)):
+            is_special_token = word_index is None
+            if not is_special_token:
+                first_subtokens.setdefault(word_index, position)
+        input_ids = tuple(encoding["input_ids"][index])
+        encoded_sentences.append(EncodedSentence(input_ids, first_subtokens, len(words)))
+    return encoded_sentences
 
 
 def collate(
@@ -79,70 +84,83 @@ def collate(
     pad_id: int,
     device: torch.device | str,
 ) -> dict[str, torch.Tensor]:
-    """Build a batch, padded to its longest sentence; `tags` is None for prediction.
+    """Return a batch of sentences as tensors, padded to the longest sentence.
+
+    `tags` are the tags of the words of each sentence for training, and None for prediction.
 
     Returns:
-        `input_ids`, `attention_mask` and, unless `tags` is None, `labels`, each of shape (batch,
-        longest).
+        `input_ids`, `attention_mask` and, for training, `labels`. The shape of each tensor is
+        (sentences, subtokens of the longest sentence).
     """
-    longest = max(map(len, sentences))
-    paddings = [longest - len(sentence) for sentence in sentences]
+    longest = max(len(sentence) for sentence in sentences)
     # Build lists first, because setting tensor elements one by one is about 1,000 times slower.
     input_ids, attention_mask = [], []
-    for sentence, padding in zip(sentences, paddings, strict=True):
+    for sentence in sentences:
+        padding = longest - len(sentence)
         input_ids.append(list(sentence.input_ids) + [pad_id] * padding)
         attention_mask.append([1] * len(sentence) + [0] * padding)
     batch = {"input_ids": input_ids, "attention_mask": attention_mask}
     if tags is not None:
-        batch["labels"] = [[IGNORED] * longest for _ in sentences]
-        for labels, sentence, row in zip(batch["labels"], sentences, tags, strict=True):
-            for word, place in sentence.firsts.items():
-                labels[place] = TAG_IDS[row[word]]
+        batch["labels"] = []
+        for sentence, word_tags in zip(sentences, tags, strict=True):
+            labels = [IGNORED] * longest
+            for word_index, position in sentence.first_subtokens.items():
+                labels[position] = TAG_IDS[word_tags[word_index]]
+            batch["labels"].append(labels)
     return {name: torch.tensor(rows).to(device) for name, rows in batch.items()}
 
 
 def decode(
     sentence: EncodedSentence, tag_ids: Sequence[int], *, drop_stray_tags: bool = False
 ) -> list[Tag]:
-    """Return valid BIO tags of a sentence's words, given the tag id of each subtoken.
+    """Return the BIO tag of each word of a sentence, given the predicted tag id of each subtoken.
 
-    Words without subtokens get O. For `drop_stray_tags`, see `valid_tags`.
+    Words without a subtoken get O, and stray I tags are replaced (see `valid_tags`).
     """
     tags: list[Tag] = [OUTSIDE] * sentence.words
-    for word, place in sentence.firsts.items():
-        tags[word] = TAGS[tag_ids[place]]
+    for word_index, position in sentence.first_subtokens.items():
+        tags[word_index] = TAGS[tag_ids[position]]
     return valid_tags(tags, drop_stray_tags=drop_stray_tags)
 
 
 def random_batches(
     lengths: Sequence[int], batch_size: int, batching: Batching, generator: torch.Generator
 ) -> list[list[int]]:
-    """Return shuffled batches of sentence indices that contain each sentence once.
+    """Return shuffled batches of sentence indices; each sentence is in one batch.
 
-    `random` shuffles the sentences. `by_length` also sorts the shuffled sentences by length within
-    chunks of 50 batches, and then shuffles the batches. These batches need little padding, but
-    contain sentences of similar length.
+    With `random`, a batch has sentences of any length. With `by_length`, a batch has sentences of
+    similar length, and therefore little padding: shuffled sentences are sorted by length within
+    chunks of `_BATCHES_PER_CHUNK` batches, and then the batches are shuffled.
+
+    Args:
+        lengths: Number of subtokens of each sentence.
+        batch_size: Number of sentences per batch.
+        batching: Which sentences form a batch.
+        generator: Source of the random order.
     """
-    order = torch.randperm(len(lengths), generator=generator).tolist()
+    shuffled = torch.randperm(len(lengths), generator=generator).tolist()
     if batching == "random":
-        return _cut(order, batch_size)
+        return _divide(shuffled, batch_size)
     batches: list[list[int]] = []
-    for chunk in _cut(order, 50 * batch_size):
-        longest_first = sorted(chunk, key=lambda number: -lengths[number])
-        batches += _cut(longest_first, batch_size)
-    return [batches[number] for number in torch.randperm(len(batches), generator=generator)]
+    for chunk in _divide(shuffled, _BATCHES_PER_CHUNK * batch_size):
+        longest_first = sorted(chunk, key=lambda index: -lengths[index])
+        batches += _divide(longest_first, batch_size)
+    batch_order = torch.randperm(len(batches), generator=generator).tolist()
+    return [batches[index] for index in batch_order]
 
 
-def _cut(numbers: list[int], size: int) -> list[list[int]]:
-    return [numbers[start : start + size] for start in range(0, len(numbers), size)]
+def _divide(indices: list[int], size: int) -> list[list[int]]:
+    """Divide indices into lists of `size` indices; the last list may be shorter."""
+    return [indices[start : start + size] for start in range(0, len(indices), size)]
 
 
 _SENTENCES_AT_ONCE = 64
+"""Number of sentences that are tagged in one batch."""
 
 
 @dataclass(frozen=True)
 class Tagger:
-    """A model that assigns a BIO tag to each word.
+    """An encoder that assigns a BIO tag to each word of a sentence.
 
     Attributes:
         model: Token-classification model of transformers.
@@ -165,33 +183,34 @@ class Tagger:
         *,
         drop_stray_tags: bool = False,
     ) -> list[list[Tag]]:
-        """Return a valid BIO tag for each word of each sentence.
+        """Return a BIO tag for each word of each sentence, where a sentence is a list of words.
 
-        For `drop_stray_tags`, see `valid_tags`.
+        Stray I tags are replaced (see `valid_tags`).
         """
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
-        longest_first = sorted(range(len(encoded)), key=lambda number: -len(encoded[number]))
-        tags: list[list[Tag]] = [[] for _ in encoded]
+        longest_first = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
+        tags_by_sentence: list[list[Tag]] = [[] for _ in encoded]
         self.model.eval()
         with torch.inference_mode():
-            for start in range(0, len(encoded), _SENTENCES_AT_ONCE):
-                selected = longest_first[start : start + _SENTENCES_AT_ONCE]
+            for indices in _divide(longest_first, _SENTENCES_AT_ONCE):
                 batch = collate(
-                    [encoded[number] for number in selected],
+                    [encoded[index] for index in indices],
                     None,
                     pad_id=self.tokenizer.pad_token_id,
                     device=self.device,
                 )
-                predicted = self.model(**batch).logits.argmax(dim=-1).tolist()
-                for number, tag_ids in zip(selected, predicted, strict=True):
-                    tags[number] = decode(encoded[number], tag_ids, drop_stray_tags=drop_stray_tags)
-        return tags
+                predicted_ids = self.model(**batch).logits.argmax(dim=-1).tolist()
+                for index, tag_ids in zip(indices, predicted_ids, strict=True):
+                    tags_by_sentence[index] = decode(
+                        encoded[index], tag_ids, drop_stray_tags=drop_stray_tags
+                    )
+        return tags_by_sentence
 
     def save(self, folder: str | Path) -> None:
-        """Write weights and tokenizer atomically."""
-        with atomic_folder(folder) as complete:
-            self.model.save_pretrained(complete)
-            self.tokenizer.save_pretrained(complete)
+        """Write the weights and the tokenizer to a folder, which is complete or missing."""
+        with atomic_folder(folder) as temporary_folder:
+            self.model.save_pretrained(temporary_folder)
+            self.tokenizer.save_pretrained(temporary_folder)
 
 
 def load_tagger(
@@ -201,15 +220,19 @@ def load_tagger(
     seed: int = 0,
     device: str | None = None,
 ) -> Tagger:
-    """Load an encoder with a tagging head, by default on the GPU if available.
+    """Load an encoder with a tagging head.
 
-    `weights` is the folder of a fine-tuned tagger. Without it, the published encoder gets a new
-    head initialized with `seed`.
+    Args:
+        entry: Entry of the encoder.
+        weights: Folder of a fine-tuned tagger. If it is None, the published encoder gets a new
+            tagging head.
+        seed: Seed for initializing a new tagging head.
+        device: Device of the model. If it is None, the device is the GPU if there is one.
 
     Raises:
-        UserError: The checkpoint is incomplete; the hint states how to fix it.
+        UserError: The checkpoint is incomplete; the hint states how to fix the checkpoint.
     """
-    # Suppress the expected warning about a missing tagging head.
+    # Transformers would warn of the missing tagging head, which is expected.
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(seed)
@@ -231,14 +254,29 @@ MAX_NORM = 1.0
 
 
 class TaggingEpoch(Frozen):
-    """Mean training loss of an epoch, and F1 of complete idioms (fraction) on dev at its end."""
+    """Results of one training epoch.
+
+    Attributes:
+        loss: Mean training loss of the batches.
+        dev_span_f1: F1 of complete idioms on the dev sentences at the end of the epoch, as a
+            fraction.
+    """
 
     loss: float
     dev_span_f1: float
 
 
 class TaggingLog(Frozen):
-    """Log of a training run: its epochs, and the number (from 1) of the epoch that is kept."""
+    """Log of the training of a tagger.
+
+    Attributes:
+        settings: Hyperparameters and form.
+        seed: Seed of the training.
+        train_sentences: Number of training sentences.
+        dev_sentences: Number of dev sentences.
+        epochs: Results of the epochs, in order.
+        kept_epoch: Number (from 1) of the epoch whose weights are kept.
+    """
 
     settings: TaggerTraining
     seed: int
@@ -249,11 +287,11 @@ class TaggingLog(Frozen):
 
 
 def make_deterministic(threads: int) -> None:
-    """Make torch deterministic; must be called before any computation.
+    """Make torch deterministic; call this function before any computation.
 
     Args:
-        threads: Number of CPU threads. Results are identical only with the same number, because it
-            affects the order of sums.
+        threads: Number of CPU threads. This number affects the order of sums, so results are
+            identical only with the same number.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(threads)
@@ -262,7 +300,7 @@ def make_deterministic(threads: int) -> None:
 
 @dataclass(frozen=True)
 class TaggingData:
-    """Training sentences, and the dev sentences that are scored after each epoch."""
+    """Training sentences, and dev sentences for scoring each epoch."""
 
     train: Sequence[TaggedSentence]
     dev: Sequence[TaggedSentence]
@@ -278,35 +316,32 @@ def fine_tune(
     checkpoint: str | Path,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> TaggingLog:
-    """Fine-tune a tagger in place for all epochs, and return the log.
+    """Fine-tune a tagger in place, keep the weights of the last epoch, and return the log.
 
-    Training resumes from a checkpoint of the same training, and ends with the same weights as
+    Interrupted training resumes from its checkpoint, and ends with the same weights as
     uninterrupted training. A checkpoint of a different training is ignored and overwritten.
 
     Args:
         tagger: Tagger to train.
-        data: Training sentences, and dev sentences to score each epoch.
+        data: Training sentences, and dev sentences for scoring each epoch.
         settings: Hyperparameters and form.
         seed: Seed of the sentence order and of dropout.
-        identity: Text that identifies the model; it distinguishes trainings with identical data,
+        identity: Text that identifies the model. It distinguishes trainings with identical data,
             settings and seed.
-        checkpoint: File to which the training state is written after each epoch; the caller deletes
-            it after saving the weights.
+        checkpoint: File to which the state of the training is written after each epoch. The caller
+            deletes this file after saving the weights.
         after_epoch: Function that is called with the epoch number after each checkpoint.
     """
     training = _Training(tagger, data.train, settings, seed)
     key = _fingerprint(data, settings, seed=seed, identity=identity)
     state = ResumableTraining(checkpoint, key, tagger.model, training.optimizer, training.schedule)
-    if state.epochs:
-        print(f"resuming training after epoch {len(state.epochs)}", file=sys.stderr, flush=True)
-    for epoch in range(len(state.epochs) + 1, settings.epochs + 1):
-        loss = training.one_epoch(epoch)
-        tags = tagger.tag(
-            [item.tokens for item in data.dev],
-            drop_stray_tags=settings.details.drop_stray_tags,
-        )
-        score = span_scores([item.tags for item in data.dev], tags).f1
-        state.finish_epoch({"loss": loss, "dev_span_f1": score}, keep=True)
+    finished_epochs = len(state.epochs)
+    if finished_epochs:
+        print(f"resuming training after epoch {finished_epochs}", file=sys.stderr, flush=True)
+    for epoch in range(finished_epochs + 1, settings.epochs + 1):
+        loss = training.train_epoch(epoch)
+        dev_span_f1 = _score_on_dev(tagger, data.dev, settings)
+        state.finish_epoch({"loss": loss, "dev_span_f1": dev_span_f1}, keep=True)
         after_epoch(epoch)
     state.load_kept()
     return TaggingLog(
@@ -319,6 +354,14 @@ def fine_tune(
     )
 
 
+def _score_on_dev(tagger: Tagger, dev: Sequence[TaggedSentence], settings: TaggerTraining) -> float:
+    """Return the F1 of complete idioms (a fraction) on the dev sentences."""
+    predicted_tags = tagger.tag(
+        [sentence.tokens for sentence in dev], drop_stray_tags=settings.details.drop_stray_tags
+    )
+    return span_scores([sentence.tags for sentence in dev], predicted_tags).f1
+
+
 class _Training:
     """Training data, optimizer and learning-rate schedule of a tagger."""
 
@@ -329,16 +372,20 @@ class _Training:
         settings: TaggerTraining,
         seed: int,
     ) -> None:
-        self._tagger, self._sentences, self._settings = tagger, sentences, settings
-        self._seed = seed
+        self._tagger = tagger
+        self._sentences = sentences
+        self._settings = settings
         self._details = settings.details
+        self._seed = seed
         if self._details.dropout is not None:
             _set_dropout(tagger.model, self._details.dropout)
-        self._float16 = self._details.float16 and tagger.device.type == "cuda"
-        if self._details.float16 and not self._float16:
+        self._uses_float16 = self._details.float16 and tagger.device.type == "cuda"
+        if self._details.float16 and not self._uses_float16:
             print("float32 is used: float16 requires a GPU", file=sys.stderr, flush=True)
-        self._data = encode(
-            tagger.tokenizer, [item.tokens for item in sentences], max_length=tagger.max_length
+        self._encoded = encode(
+            tagger.tokenizer,
+            [sentence.tokens for sentence in sentences],
+            max_length=tagger.max_length,
         )
         self.optimizer = torch.optim.AdamW(
             tagger.model.parameters(),
@@ -346,70 +393,88 @@ class _Training:
             weight_decay=self._details.weight_decay,
             fused=True,
         )
-        steps = settings.epochs * -(-len(self._batches(1)) // self._details.gradient_accumulation)
+        batches_per_epoch = len(self._batches(epoch=1))
+        steps_per_epoch = math.ceil(batches_per_epoch / self._details.gradient_accumulation)
+        steps = settings.epochs * steps_per_epoch
+        # The learning rate decreases linearly to zero.
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimizer, lambda step: max(0.0, 1 - step / steps)
         )
 
-    def one_epoch(self, epoch: int) -> float:
-        """Train on each sentence once and return the mean batch loss."""
+    def train_epoch(self, epoch: int) -> float:
+        """Train on each sentence once, and return the mean loss of the batches."""
         batches = self._batches(epoch)
         tagger = self._tagger
         torch.manual_seed(_epoch_seed(self._seed, epoch))  # dropout
         tagger.model.train()
-        total = torch.zeros((), device=tagger.device, dtype=torch.float64)
+        total_loss = torch.zeros((), device=tagger.device, dtype=torch.float64)
         # With a new scaler in each epoch, training can resume without the scaler's state.
-        scaler = torch.amp.GradScaler(tagger.device.type, enabled=self._float16)
-        per_step = self._details.gradient_accumulation
+        scaler = torch.amp.GradScaler(tagger.device.type, enabled=self._uses_float16)
+        batches_per_step = self._details.gradient_accumulation
         title = f"epoch {epoch} of {self._settings.epochs}"
-        for number, chosen in enumerate(Progress(batches, desc=title, unit="batches"), start=1):
-            batch = collate(
-                [self._data[number] for number in chosen],
-                [self._sentences[number].tags for number in chosen],
-                pad_id=tagger.tokenizer.pad_token_id,
-                device=tagger.device,
-            )
-            with torch.autocast(tagger.device.type, dtype=torch.float16, enabled=self._float16):
-                loss = tagger.model(**batch).loss
-            scaler.scale(loss / per_step).backward()
-            total += loss.detach()
-            if number % per_step and number < len(batches):
-                continue
-            scaler.unscale_(self.optimizer)
-            torch.nn.utils.clip_grad_norm_(tagger.model.parameters(), MAX_NORM)
-            scaler.step(self.optimizer)
-            scaler.update()
-            self.schedule.step()
-            self.optimizer.zero_grad()
-        return float(total) / len(batches)
+        for number, indices in enumerate(Progress(batches, desc=title, unit="batches"), start=1):
+            loss = self._batch_loss(indices)
+            scaler.scale(loss / batches_per_step).backward()  # type: ignore[no-untyped-call]
+            total_loss += loss.detach()
+            is_last_batch = number == len(batches)
+            if is_last_batch or number % batches_per_step == 0:
+                self._step(scaler)
+        return float(total_loss) / len(batches)
+
+    def _batch_loss(self, indices: Sequence[int]) -> torch.Tensor:
+        """Return the loss of the sentences with these indices."""
+        tagger = self._tagger
+        batch = collate(
+            [self._encoded[index] for index in indices],
+            [self._sentences[index].tags for index in indices],
+            pad_id=tagger.tokenizer.pad_token_id,
+            device=tagger.device,
+        )
+        with torch.autocast(tagger.device.type, dtype=torch.float16, enabled=self._uses_float16):
+            loss: torch.Tensor = tagger.model(**batch).loss
+        return loss
+
+    def _step(self, scaler: torch.amp.GradScaler) -> None:
+        """Update the weights and the learning rate, and reset the gradients."""
+        scaler.unscale_(self.optimizer)
+        torch.nn.utils.clip_grad_norm_(self._tagger.model.parameters(), MAX_NORM)
+        scaler.step(self.optimizer)
+        scaler.update()
+        self.schedule.step()
+        self.optimizer.zero_grad()
 
     def _batches(self, epoch: int) -> list[list[int]]:
+        """Return the batches of an epoch as lists of sentence indices."""
         generator = torch.Generator().manual_seed(_epoch_seed(self._seed, epoch))
-        lengths = [len(item) for item in self._data]
+        lengths = [len(sentence) for sentence in self._encoded]
         settings = self._settings
         return random_batches(lengths, settings.batch_size, settings.batching, generator)
 
 
 def _set_dropout(model: torch.nn.Module, probability: float) -> None:
-    """Set the probability of all dropout modules; attention also uses their probability."""
+    """Set the dropout probability of a model.
+
+    Attention layers use the probability of their dropout modules.
+    """
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = probability
 
 
 def _epoch_seed(seed: int, epoch: int) -> int:
-    # With a seed per epoch, training can resume without the generator's state.
-    return int.from_bytes(hashlib.sha256(f"{seed}/{epoch}".encode()).digest()[:6], "big")
+    """Return the seed of an epoch, so that training can resume without the generator's state."""
+    digest = hashlib.sha256(f"{seed}/{epoch}".encode()).digest()
+    return int.from_bytes(digest[:6], "big")
 
 
 def _fingerprint(data: TaggingData, settings: TaggerTraining, *, seed: int, identity: str) -> str:
-    """Return a digest of everything that affects a training run."""
+    """Return a digest of everything that affects the trained weights."""
     content = {
         "identity": identity,
         "code": code_digest(__name__),
         "seed": seed,
         "settings": settings.model_dump(),
-        "train": [[item.tokens, item.tags] for item in data.train],
-        "dev": [[item.tokens, item.tags] for item in data.dev],
+        "train": [[sentence.tokens, sentence.tags] for sentence in data.train],
+        "dev": [[sentence.tokens, sentence.tags] for sentence in data.dev],
     }
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()

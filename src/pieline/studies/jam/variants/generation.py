@@ -1,8 +1,8 @@
-"""Generate hard variants with a language model.
+"""Generate hard and neutral variants with a language model.
 
-The model writes several variants of each original in one call; in a second call, the same model
-validates them and corrects or replaces them (section 3.3). The neutral variants of appendix G are
-generated in the same way without the adversarial rules.
+In a first call, the model writes several hard variants of an original. In a second call, the same
+model validates these variants, and corrects or replaces invalid ones (section 3.3). For a neutral
+variant (appendix G), there is only the first call, and its prompt has no adversarial rules.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from pieline.llm.recordings import read_answers
 from pieline.llm.task import Ask, Task
 from pieline.models.llm import LLMEntry
 from pieline.studies.jam.records import JamSentence, Original, Variant, as_sentence
-from pieline.studies.jam.variants.projection import added_context, tokenize
+from pieline.studies.jam.variants.projection import added_context, count_words
 from pieline.studies.jam.variants.validation import (
     check_text,
     check_variants,
@@ -38,9 +38,7 @@ GENERATE, REVIEW, NEUTRAL_PROMPT = (
 VARIANT_TOKENS = 80
 """Approximate output tokens per variant and call: the mean of 60 (writing) and 100 (validation)."""
 WRITTEN = 5
-"""Variants written per original, in one call (section 3.3)."""
-READINGS = {True: "figurative", False: "literal"}
-"""Names of the usages in the prompts, by whether a usage is figurative."""
+"""Number of variants that the model writes per original, in one call (section 3.3)."""
 
 
 class WrittenVariants(BaseModel):
@@ -50,7 +48,7 @@ class WrittenVariants(BaseModel):
 
 
 class TextReview(BaseModel):
-    """Verdict of the validating model on one text."""
+    """Verdict of the validating model on the text of one variant."""
 
     number: int
     verdict: Literal["valid", "corrected", "replaced"]
@@ -65,11 +63,11 @@ class TextReviews(BaseModel):
 
 
 class GenerationSettings(Frozen):
-    """Request parameters of all calls that write or review variants.
+    """Request parameters of the calls that write or review variants.
 
     Attributes:
         temperature: Sampling temperature.
-        max_tokens: Maximum answer length, including reasoning.
+        max_tokens: Maximum number of tokens of an answer, including reasoning.
     """
 
     temperature: float = 1.0
@@ -78,7 +76,7 @@ class GenerationSettings(Frozen):
 
 @dataclass(frozen=True)
 class VariantWriting:
-    """Model, parameters and prompt folder for questions about originals."""
+    """Model, request parameters and prompt folder of the calls that write or review variants."""
 
     spec: LLMEntry
     settings: GenerationSettings
@@ -93,12 +91,23 @@ class VariantWriting:
         sample: int = 0,
         **values: Any,
     ) -> Question:
-        """Return a question about an original; the prompt gets common variables and `values`."""
+        """Return a question about an original.
+
+        Args:
+            prompt: Prompt of the question.
+            original: The original.
+            name: Name of the question in messages.
+            sample: Number that distinguishes questions with the same text.
+            **values: Variables of the prompt, besides those that all prompts have.
+        """
+        usage, opposite_usage = "literal", "figurative"
+        if original.is_figurative:
+            usage, opposite_usage = "figurative", "literal"
         values |= {
             "pie": ", ".join(" ".join(pie.split()) for pie in original.pies),
             "language": original.language.capitalize(),
-            "reading": READINGS[original.is_figurative],
-            "opposite": READINGS[not original.is_figurative],
+            "reading": usage,
+            "opposite": opposite_usage,
             "is_figurative": original.is_figurative,
         }
         prompt.check_shows("sentence", **values)
@@ -110,56 +119,65 @@ class VariantWriting:
 def generate_variants(
     originals: Sequence[Original], writing: VariantWriting, ask: Ask
 ) -> tuple[list[Variant], dict[str, Any]]:
-    """Have a model write variants of each original and then validate them (section 3.3).
+    """Have a model write variants of each original and then validate the variants (section 3.3).
 
-    An unreadable answer to the first call yields no variants of that original. If an answer to the
-    second call is unreadable or omits a text, the text is kept as written with the flag
+    If the answer to the first call is unreadable, the original has no variants. If the answer to
+    the second call is unreadable or omits a variant, the variant is kept as written with the flag
     `not_reviewed_by_model`. No question is repeated.
 
     Returns:
         The variants, and a report that counts unreadable answers and verdicts.
 
     Raises:
-        UserError: A question fails in all attempts; answers received so far are recorded.
+        UserError: A question fails in all attempts. Answers received before are recorded.
     """
-    written = _parsed(_writing_questions(originals, writing), ask, WrittenVariants)
-    texts = _texts(written, WRITTEN)
-    reviewed = _parsed(_reviewing_questions(originals, texts, writing), ask, TextReviews)
+    written = _ask_and_parse(_writing_questions(originals, writing), ask, WrittenVariants)
+    texts_by_original = _get_texts(written, WRITTEN)
+    reviewing_questions = _reviewing_questions(originals, texts_by_original, writing)
+    reviewed = _ask_and_parse(reviewing_questions, ask, TextReviews)
     variants: list[Variant] = []
-    for item in originals:
-        if item.id in reviewed:
-            variants += _reviewed_variants(item, texts[item.id], reviewed[item.id].value)
-    return variants, {
+    for original in originals:
+        if original.id in reviewed:
+            texts, reviews = texts_by_original[original.id], reviewed[original.id].value
+            variants += _apply_model_reviews(original, texts, reviews)
+    report = {
         "originals": len(originals),
         "written": _count_outcomes(written),
         "reviewed": _count_outcomes(reviewed),
         "variants": len(variants),
-        "model_verdicts": dict(Counter(str(item.model_verdict) for item in variants)),
+        "model_verdicts": dict(Counter(str(variant.model_verdict) for variant in variants)),
     }
+    return variants, report
 
 
 def _writing_questions(
     originals: Sequence[Original], writing: VariantWriting
 ) -> dict[str, Question]:
-    """Return the question of the first call for each original, by id."""
+    """Return the questions of the first call, by id of the original."""
     prompt = load_prompt(writing.prompts / GENERATE)
     return {
-        item.id: writing.question(prompt, item, name=item.id, count=WRITTEN) for item in originals
+        original.id: writing.question(prompt, original, name=original.id, count=WRITTEN)
+        for original in originals
     }
 
 
 def _reviewing_questions(
     originals: Sequence[Original], texts: Mapping[str, Sequence[str]], writing: VariantWriting
 ) -> dict[str, Question]:
-    """Return the question of the second call for each original with texts, by id."""
+    """Return the questions of the second call, by id of the original.
+
+    `texts` are the texts to review, by id of the original. Originals without texts have no
+    question.
+    """
     prompt = load_prompt(writing.prompts / REVIEW)
-    return {
-        item.id: writing.question(
-            prompt, item, name=f"{item.id} (validation)", variants=texts[item.id]
-        )
-        for item in originals
-        if texts.get(item.id)
-    }
+    questions = {}
+    for original in originals:
+        texts_to_review = texts.get(original.id)
+        if texts_to_review:
+            questions[original.id] = writing.question(
+                prompt, original, name=f"{original.id} (validation)", variants=texts_to_review
+            )
+    return questions
 
 
 def questions_ahead(
@@ -169,38 +187,44 @@ def questions_ahead(
 ) -> list[Question]:
     """Return the questions of both calls for every original, to estimate costs in advance.
 
-    `recorded` looks up recorded answers by key. If the first answer is not recorded, the original
-    stands for each text in the second question. If the first answer is recorded but unreadable,
-    there is no second question.
+    If the answer to the first call is not recorded, the second question shows the original in place
+    of each variant. If the answer is recorded but unreadable, there is no second question.
+
+    Args:
+        originals: The originals.
+        writing: Model, request parameters and prompts.
+        recorded: Function that returns the recorded answers to questions with these keys, by key.
     """
-    questions = _writing_questions(originals, writing)
-    answers = recorded([question.key for question in questions.values()])
-    parsed = {
-        name: parse_object(answers[question.key], WrittenVariants)
-        for name, question in questions.items()
-        if question.key in answers
-    }
-    texts = {item.id: [item.sentence] * WRITTEN for item in originals}
-    for name in parsed:
-        texts[name] = []
-    texts |= _texts(parsed, WRITTEN)
-    reviewing = _reviewing_questions(originals, texts, writing)
-    return list(questions.values()) + list(reviewing.values())
+    writing_questions = _writing_questions(originals, writing)
+    answers = recorded([question.key for question in writing_questions.values()])
+    texts_by_original: dict[str, list[str]] = {}
+    for original in originals:
+        answer = answers.get(writing_questions[original.id].key)
+        if answer is None:
+            texts_by_original[original.id] = [original.sentence] * WRITTEN
+        else:
+            written = {original.id: parse_object(answer, WrittenVariants)}
+            texts_by_original |= _get_texts(written, WRITTEN)
+    reviewing_questions = _reviewing_questions(originals, texts_by_original, writing)
+    return [*writing_questions.values(), *reviewing_questions.values()]
 
 
 def confusing_variants(path: str | Path) -> list[str]:
-    """Return the ids of variants that a model misjudged, whether or not it misjudged the original.
+    """Return the ids of all variants that a model misjudged, even if it misjudged the original too.
 
-    `path` is the path of the run's metric file. According to section 4.1, only variants of
-    correctly judged originals can confuse a model. However, GPT-4o mini flips on about 24 English
-    variants (Table 3), while the paper rewrites 58. A run consistent with Tables 3, 5 and 6
-    misjudges 58 variants in total, so the ablation counts all misjudged variants, as Table 6 does
-    (`confusion_as_printed`).
+    According to section 4.1, only variants of correctly judged originals can confuse a model.
+    However, GPT-4o mini flips on about 24 English variants (Table 3), while the paper rewrites 58
+    variants. A run consistent with Tables 3, 5 and 6 misjudges 58 variants in total. Therefore, the
+    ablation counts all misjudged variants, as Table 6 does (`confusion_as_printed`).
+
+    `path` is the path of the run's metric file.
     """
-    confusing = []
+    misjudged_ids = []
     for original in read_json(path)["judged"]:
-        confusing += [name for name, correct in original["variants"].items() if not correct]
-    return confusing
+        for variant_id, is_correct in original["variants"].items():
+            if not is_correct:
+                misjudged_ids.append(variant_id)
+    return misjudged_ids
 
 
 def sample_neutral_variants(
@@ -208,102 +232,115 @@ def sample_neutral_variants(
 ) -> list[JamSentence]:
     """Return the sample's neutral variants for the confusing hard variants (appendix G).
 
-    The sample has one neutral text per original, which all confusing variants of the original
-    share. `path` is the path of a JSON object that maps ids of originals to neutral texts, each of
-    which ends with its original.
+    The sample has one neutral text per original. All confusing variants of an original get this
+    text.
+
+    Args:
+        sentences: Originals and hard variants.
+        confusing: Ids of the confusing hard variants.
+        path: Path of a JSON object with the neutral text of each original, by id. Each text ends
+            with the original.
     """
-    texts = read_json(path)
+    neutral_texts = read_json(path)
     originals = {item.id: item for item in sentences if item.is_original}
-    variants = []
-    for item in sentences:
-        original = originals[item.original_id]
-        if item.id not in confusing or original.id not in texts:
-            continue
-        variant = make_variant(
-            original, texts[original.id], number=item.variant_number, source="sample"
-        )
-        variants.append(as_sentence(variant))
-    return variants
+    neutral_variants = []
+    for sentence in sentences:
+        original = originals[sentence.original_id]
+        if sentence.id in confusing and original.id in neutral_texts:
+            text, number = neutral_texts[original.id], sentence.variant_number
+            variant = make_variant(original, text, number=number, source="sample")
+            neutral_variants.append(as_sentence(variant))
+    return neutral_variants
 
 
 def generate_neutral_variants(
     sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting, ask: Ask
 ) -> tuple[list[JamSentence], dict[str, Any]]:
-    """Have a model write a neutral variant for each confusing variant (appendix G).
+    """Have a model write a neutral variant for each confusing hard variant (appendix G).
 
-    A neutral variant has the id and number of the hard variant and a context of similar length.
+    A neutral variant has the id and number of the hard variant, and a context of similar length.
 
     Returns:
-        The neutral variants in dataset order, except those whose answer is unreadable or lacks the
-            original sentence; and a report of counts and flags.
+        The neutral variants in dataset order, and a report of counts and flags. A hard variant has
+            no neutral variant if the answer is unreadable or lacks the original sentence.
     """
     questions = neutral_questions(sentences, confusing, writing)
-    written = _parsed(questions, ask, WrittenVariants)
-    texts = _texts(written, 1)
+    written = _ask_and_parse(questions, ask, WrittenVariants)
+    texts_by_variant = _get_texts(written, 1)
     originals = {item.id: item for item in sentences if item.is_original}
-    usable, flags = [], {}
-    for item in sentences:
-        for text in texts.get(item.id, []):
-            original = originals[item.original_id]
-            problems = check_text(original, text)
-            if problems:
-                flags[item.id] = list(problems)
-            if "original_missing" not in problems:
-                number = item.variant_number
+    neutral_variants = []
+    flags_by_variant = {}
+    for sentence in sentences:
+        for text in texts_by_variant.get(sentence.id, []):  # at most one
+            original = originals[sentence.original_id]
+            flags = check_text(original, text)
+            if flags:
+                flags_by_variant[sentence.id] = list(flags)
+            if "original_missing" not in flags:
+                number = sentence.variant_number
                 variant = make_variant(original, text, number=number, source="generated")
-                usable.append(as_sentence(variant))
-    counts = {"asked": len(questions), "variants": len(usable)}
-    return usable, {**counts, **_count_outcomes(written), "flags": flags}
+                neutral_variants.append(as_sentence(variant))
+    report = {
+        "asked": len(questions),
+        "variants": len(neutral_variants),
+        **_count_outcomes(written),
+        "flags": flags_by_variant,
+    }
+    return neutral_variants, report
 
 
-def with_neutral(
-    sentences: Sequence[JamSentence], neutral: Iterable[JamSentence]
+def replace_with_neutral(
+    sentences: Sequence[JamSentence], neutral_variants: Iterable[JamSentence]
 ) -> list[JamSentence]:
-    """Replace each hard variant with its neutral variant, or with its original if it has none."""
-    replacements = {item.id: item for item in neutral}
+    """Return the sentences with a neutral variant in place of each hard variant.
+
+    The original's text replaces a hard variant that has no neutral variant.
+    """
+    neutral_by_id = {variant.id: variant for variant in neutral_variants}
     originals = {item.id: item for item in sentences if item.is_original}
-    replaced = []
-    for item in sentences:
-        replacement = replacements.get(item.id)
-        if replacement is None:
-            ids = item.model_dump(include={"id", "original_id", "variant_number"})
-            replacement = originals[item.original_id].model_copy(update=ids)
-        replaced.append(replacement)
-    return replaced
+    new_sentences = []
+    for sentence in sentences:
+        if sentence.id in neutral_by_id:
+            new_sentences.append(neutral_by_id[sentence.id])
+        else:
+            own_ids = sentence.model_dump(include={"id", "original_id", "variant_number"})
+            original = originals[sentence.original_id]
+            new_sentences.append(original.model_copy(update=own_ids))
+    return new_sentences
 
 
 def neutral_questions(
     sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting
 ) -> dict[str, Question]:
-    """Return the questions for neutral variants, by id of the confusing variant."""
+    """Return the questions that ask for neutral variants, by id of the confusing hard variant."""
     originals = {item.id: item for item in sentences if item.is_original}
     prompt = load_prompt(writing.prompts / NEUTRAL_PROMPT)
     questions = {}
-    for item in sentences:
-        if item.is_original or item.id not in confusing:
+    for sentence in sentences:
+        if sentence.is_original or sentence.id not in confusing:
             continue
-        original = originals[item.original_id]
-        context = added_context(original.sentence, item.sentence)
-        # Variants of one original have nearly identical prompts; the sample number separates their
-        # answers.
-        questions[item.id] = writing.question(
+        original = originals[sentence.original_id]
+        context = added_context(original.sentence, sentence.sentence)
+        # If the contexts of two variants have the same length, their prompts are identical. The
+        # sample number then keeps their answers apart.
+        questions[sentence.id] = writing.question(
             prompt,
             original,
-            name=f"{item.id} (neutral)",
-            sample=item.variant_number,
+            name=f"{sentence.id} (neutral)",
+            sample=sentence.variant_number,
             count=1,
-            context_words=sum(token[0].isalnum() for token in tokenize(context)),
+            context_words=count_words(context),
         )
     return questions
 
 
 class _VariantTask(Task):
-    """A task that writes `variants` and a `report`."""
+    """Base class of tasks that write `variants` and a `report`."""
 
     generation: GenerationSettings
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Parse the texts of an answer."""
+        """Return the texts of the variants in an answer."""
         return parse_object(answer, WrittenVariants)
 
     def limit_setting(self) -> str:
@@ -311,6 +348,7 @@ class _VariantTask(Task):
         return "jam.variants.max_tokens"
 
     def _writing(self, entry: LLMEntry, prompt: str) -> VariantWriting:
+        """Return the model, request parameters and prompt folder; `prompt` names a prompt input."""
         return VariantWriting(entry, self.generation, Path(self.inputs[prompt]).parent)
 
     def _save(self, variants: Iterable[BaseModel], report: Mapping[str, Any]) -> None:
@@ -319,10 +357,10 @@ class _VariantTask(Task):
 
 
 class HardVariants(_VariantTask):
-    """Task that generates and validates variants of each original (section 3.3).
+    """Task that generates and validates hard variants of each original (section 3.3).
 
-    `inputs` are `originals` and the prompts `generate` and `review`; `outputs` are `variants` and
-    `report`.
+    The inputs are `originals` and the prompts `generate` and `review`. The outputs are `variants`
+    and `report`.
     """
 
     def questions(self, entry: LLMEntry) -> list[Question]:
@@ -334,17 +372,17 @@ class HardVariants(_VariantTask):
         )
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens of an answer, which has all variants of an original."""
+        """Return the expected number of tokens of an answer, which has all variants."""
         return VARIANT_TOKENS * WRITTEN
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Generate, validate and check the variants, and write them with a report."""
+        """Generate, validate and check the variants, and write the variants and a report."""
         originals = self._originals()
-        made, report = generate_variants(originals, self._writing(entry, "generate"), ask)
-        self._save(check_variants(originals, made), report)
+        variants, report = generate_variants(originals, self._writing(entry, "generate"), ask)
+        self._save(check_variants(originals, variants), report)
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Parse the reviews from the second call, or the texts from the first."""
+        """Return the reviews in an answer to the second call, or the texts in one to the first."""
         reviews = parse_object(answer, TextReviews)
         return reviews if reviews.outcome.is_readable else super().reading(answer)
 
@@ -355,99 +393,106 @@ class HardVariants(_VariantTask):
 class NeutralVariants(_VariantTask):
     """Task that generates a neutral variant for each confusing hard variant (appendix G).
 
-    `inputs` are the `dataset`, the confused model's `metrics` and the `prompt`; `outputs` are
+    The inputs are `dataset`, `metrics` (of the confused model) and `prompt`. The outputs are
     `variants` and `report`.
     """
 
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return one question for each hard variant to rewrite."""
-        sentences, confusing = self._dataset()
+        sentences, ids_to_rewrite = self._load_dataset()
         writing = self._writing(entry, "prompt")
-        return list(neutral_questions(sentences, confusing, writing).values())
+        return list(neutral_questions(sentences, ids_to_rewrite, writing).values())
 
     def likely_output_tokens(self) -> int:
-        """Estimate the output tokens of an answer, which has one variant."""
+        """Return the expected number of tokens of an answer, which has one variant."""
         return VARIANT_TOKENS
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Generate the variants and write them with a report."""
-        sentences, confusing = self._dataset()
+        """Generate the neutral variants, and write the variants and a report."""
+        sentences, ids_to_rewrite = self._load_dataset()
         writing = self._writing(entry, "prompt")
-        variants, report = generate_neutral_variants(sentences, confusing, writing, ask)
+        variants, report = generate_neutral_variants(sentences, ids_to_rewrite, writing, ask)
         self._save(variants, report)
 
-    def _dataset(self) -> tuple[list[JamSentence], list[str]]:
-        """Load the dataset and the ids of the hard variants to rewrite: those that confused."""
+    def _load_dataset(self) -> tuple[list[JamSentence], list[str]]:
+        """Return the sentences of the dataset, and the ids of the confusing hard variants."""
         sentences = load_jsonl(self.inputs["dataset"], JamSentence)
         return sentences, confusing_variants(self.inputs["metrics"])
 
 
 class NeutralContexts(NeutralVariants):
-    """Task that replaces every hard variant of the dataset with a neutral one.
+    """Task that replaces every hard variant of the dataset with a neutral variant.
 
-    `inputs` are the `dataset` and the `prompt`; `outputs` are `variants` and `report`.
+    The inputs are `dataset` and `prompt`. The outputs are `variants` and `report`.
     """
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Generate all neutral variants, and write the dataset with them."""
-        sentences, variants = self._dataset()
+        """Generate all neutral variants, and write the dataset with these variants and a report."""
+        sentences, ids_to_rewrite = self._load_dataset()
         writing = self._writing(entry, "prompt")
-        neutral, report = generate_neutral_variants(sentences, variants, writing, ask)
-        self._save(with_neutral(sentences, neutral), report)
+        variants, report = generate_neutral_variants(sentences, ids_to_rewrite, writing, ask)
+        self._save(replace_with_neutral(sentences, variants), report)
 
-    def _dataset(self) -> tuple[list[JamSentence], list[str]]:
-        """Load the dataset and the ids of all its hard variants."""
+    def _load_dataset(self) -> tuple[list[JamSentence], list[str]]:
+        """Return the sentences of the dataset, and the ids of all hard variants."""
         sentences = load_jsonl(self.inputs["dataset"], JamSentence)
         return sentences, [item.id for item in sentences if not item.is_original]
 
 
-def _parsed(
+def _ask_and_parse(
     questions: Mapping[str, Question], ask: Ask, record: type[Any]
 ) -> dict[str, Parsed[Any]]:
-    """Ask named questions and parse the answers."""
+    """Ask questions, and return the parsed answers by the names of the questions."""
     answers = ask(list(questions.values())) if questions else {}
     return {
         name: parse_object(answers[question.key], record) for name, question in questions.items()
     }
 
 
-def _texts(written: Mapping[str, Parsed[Any]], count: int) -> dict[str, list[str]]:
-    """Return the first `count` nonblank texts of each readable answer, by the answer's name."""
-    return {
-        name: [text.strip() for text in item.value.variants if text.strip()][:count]
-        for name, item in written.items()
-        if item.value is not None
-    }
+def _get_texts(written: Mapping[str, Parsed[Any]], count: int) -> dict[str, list[str]]:
+    """Return the first `count` nonblank texts of each readable answer, by name of the answer."""
+    texts = {}
+    for name, answer in written.items():
+        if answer.value is not None:
+            nonblank_texts = [text.strip() for text in answer.value.variants if text.strip()]
+            texts[name] = nonblank_texts[:count]
+    return texts
 
 
-def _reviewed_variants(
-    original: Original, texts: Sequence[str], reviews: TextReviews | None
+def _apply_model_reviews(
+    original: Original, texts: Sequence[str], answer: TextReviews | None
 ) -> list[Variant]:
-    """Apply the validating model's answer to the variants of one original."""
-    by_number = {review.number: review for review in reviews.reviews} if reviews else {}
+    """Return the variants of an original after the reviews of the validating model.
+
+    `texts` are the variants as written. `answer` is None if the reviews are unreadable.
+    """
+    reviews = answer.reviews if answer else []
+    review_by_number = {review.number: review for review in reviews}
     variants = []
     for number, text in enumerate(texts, start=1):
-        review = by_number.get(number)
-        fields: dict[str, Any] = {"number": number, "source": "generated"}
-        final = text
+        review = review_by_number.get(number)
+        final_text = text
+        fields: dict[str, Any]
         if review is None:
-            fields |= {"model_verdict": "unknown", "flags": ("not_reviewed_by_model",)}
+            fields = {"model_verdict": "unknown", "flags": ("not_reviewed_by_model",)}
         else:
-            fields |= {"model_verdict": review.verdict, "note": review.reason}
-            # Keep a valid text as written, because the validator may copy it with changes.
+            fields = {"model_verdict": review.verdict, "note": review.reason}
+            # Keep a valid text as written, because the validating model may copy it with changes.
             if review.verdict != "valid":
-                final = review.text.strip() or text
-        variants.append(make_variant(original, final, **fields))
+                final_text = review.text.strip() or text
+        variants.append(
+            make_variant(original, final_text, number=number, source="generated", **fields)
+        )
     return variants
 
 
-def _count_outcomes(parsed: Mapping[str, Parsed[Any]]) -> dict[str, Any]:
-    """Count the outcomes of answers, and list the reasons for unreadable ones."""
+def _count_outcomes(answers: Mapping[str, Parsed[Any]]) -> dict[str, Any]:
+    """Return the counts of the outcomes of answers, and the reasons for unreadable answers."""
     return {
-        "outcomes": dict(Counter(str(item.outcome) for item in parsed.values())),
+        "outcomes": dict(Counter(str(answer.outcome) for answer in answers.values())),
         "unreadable": {
-            name: f"{item.outcome}: {item.reason}"
-            for name, item in parsed.items()
-            if not item.outcome.is_readable
+            name: f"{answer.outcome}: {answer.reason}"
+            for name, answer in answers.items()
+            if not answer.outcome.is_readable
         },
     }

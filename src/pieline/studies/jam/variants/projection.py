@@ -1,4 +1,4 @@
-"""Tokenize variants and project the tags of their originals onto them."""
+"""Tokenize variants, locate their originals, and project the tags of the originals onto them."""
 
 import re
 from collections.abc import Sequence
@@ -8,63 +8,85 @@ from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, Span, Tag
 
 _TOKEN = re.compile(r"(?:['’]\w+|\w+|[^\w\s])\s*")
 _TOKEN_ELIDED = re.compile(r"(?:\w+['’](?=\w)|\w+|[^\w\s])\s*")
-_APOSTROPHES = str.maketrans("’‘`´", "''''")
+"""Patterns of a word or punctuation mark with its trailing space; see `tokenize`."""
+_TO_STRAIGHT_APOSTROPHES = str.maketrans("’‘`´", "''''")
 
 
 def tokenize(text: str, *, elides: bool = False) -> list[str]:
-    """Split text as ID10M does: into words and punctuation marks, each with its trailing space.
+    """Split text into words and punctuation marks, as in ID10M.
 
-    The concatenation of the tokens is the text; leading space belongs to the first token. An
-    apostrophe begins a word ("it", "'s") or, in languages that elide (`elides`), ends a word ("l'",
-    "uovo").
+    Each token includes its trailing space, and the first token also includes leading space.
+    Therefore, the concatenation of the tokens is the text. An apostrophe begins a word ("it", "'s")
+    or, in languages that elide (`elides`), ends a word ("l'", "uovo").
     """
-    start = len(text) - len(text.lstrip())
-    tokens = (_TOKEN_ELIDED if elides else _TOKEN).findall(text, start)
+    leading_space = text[: len(text) - len(text.lstrip())]
+    pattern = _TOKEN_ELIDED if elides else _TOKEN
+    tokens = pattern.findall(text.lstrip())
     if tokens:
-        tokens[0] = text[:start] + tokens[0]
+        tokens[0] = leading_space + tokens[0]
     return tokens
 
 
-def find_original(original: str, variant: str) -> Span | None:
-    """Return the character span of the original in the variant, allowing for minor differences.
+def count_words(text: str) -> int:
+    """Return the number of tokens of a text that begin with a letter or digit."""
+    return sum(token[0].isalnum() for token in tokenize(text))
 
-    Letters, digits and word boundaries must be the same; punctuation, spacing and case may differ
-    (section 3.4, criterion 1). Returns the span of the last match, or None if there is no match.
+
+def find_original(original: str, variant: str) -> Span | None:
+    """Return the character span of the original in the variant; None if the original is missing.
+
+    Letters, digits and word boundaries must be identical, but punctuation, spacing and case may
+    differ (section 3.4, criterion 1). If there are several matches, the result is the last one.
     """
-    verbatim = variant.rfind(original)
-    if verbatim >= 0 and _is_apart(variant, verbatim, verbatim + len(original)):
-        return Span(verbatim, verbatim + len(original))
-    letters = _letters(variant)
-    text, target = _only_letters(variant), _only_letters(original)
-    at = text.rfind(target) if target else -1
-    while at >= 0:
-        start, end = letters[at][1], letters[at + len(target) - 1][1] + 1
-        if _is_apart(variant, start, end) and _same_words(original, variant[start:end]):
-            return Span(start, end + _closing_punctuation(variant[end:]))
-        at = text.rfind(target, 0, at + len(target) - 1)
+    start = variant.rfind(original)
+    if start >= 0 and _is_at_word_boundaries(variant, start, start + len(original)):
+        return Span(start, start + len(original))
+    return _find_by_letters(original, variant)
+
+
+def _find_by_letters(original: str, variant: str) -> Span | None:
+    """Return the span of the last part of the variant with the original's letters and words."""
+    letters = _only_letters(original)
+    if not letters:
+        return None
+    variant_letters = _only_letters(variant)
+    positions = _letter_positions(variant)
+    index = variant_letters.rfind(letters)
+    while index >= 0:
+        last_index = index + len(letters) - 1
+        start, end = positions[index], positions[last_index] + 1
+        has_same_words = _split_words(variant[start:end]) == _split_words(original)
+        if has_same_words and _is_at_word_boundaries(variant, start, end):
+            return Span(start, end + _length_of_closing_punctuation(variant[end:]))
+        index = variant_letters.rfind(letters, 0, last_index)
     return None
 
 
-def context_of(original: str, variant: str) -> str | None:
+def find_context(original: str, variant: str) -> str | None:
     """Return the context added before the original; None if the original is missing."""
-    place = find_original(original, variant)
-    return None if place is None else variant[: place.start].strip()
+    span = find_original(original, variant)
+    return None if span is None else variant[: span.start].strip()
 
 
 def added_context(original: str, variant: str) -> str:
-    """Return the context added before the original.
+    """Return the context added before the original, approximately if the original was edited.
 
-    If the original was edited, the context is approximated by removing as many characters from the
-    end of the variant as the original has.
+    The approximation assumes that the edited original has as many characters as the original.
     """
-    context = context_of(original, variant)
-    return variant[: max(0, len(variant) - len(original))] if context is None else context
+    context = find_context(original, variant)
+    if context is not None:
+        return context
+    context_length = max(0, len(variant) - len(original))
+    return variant[:context_length]
 
 
 def project_tags(
     tokens: Sequence[str], tags: Sequence[Tag], variant: str, *, elides: bool = False
 ) -> tuple[list[str], list[Tag]] | None:
-    """Project the tags of an original onto its variant, with O for all other tokens (section 3.3).
+    """Return the tokens and tags of a variant, with the tags of its original (section 3.3).
+
+    A verbatim original keeps its tokens. If the punctuation of the original differs, each word of
+    the original keeps its tag. All tokens before and after the original get O.
 
     Args:
         tokens: Tokens of the original with their trailing spaces.
@@ -74,128 +96,139 @@ def project_tags(
 
     Returns:
         Tokens whose concatenation is the variant, and their tags; None if the original is missing.
-            A verbatim original keeps its tokens. If the punctuation of the original differs, each
-            of its words keeps its tag.
     """
     original = "".join(tokens)
-    place = find_original(original, variant)
-    if place is None:
+    span = find_original(original, variant)
+    if span is None:
         return None
-    # The space after the original belongs to its last token.
-    end = len(variant) - len(variant[place.end :].lstrip())
-    before, inside, after = variant[: place.start], variant[place.start : end], variant[end:]
-    before_tokens = tokenize(before, elides=elides)
+    after = variant[span.end :].lstrip()
+    # The space after the original belongs to the original's last token.
+    end = len(variant) - len(after)
+    before, inside = variant[: span.start], variant[span.start : end]
+
     if inside.rstrip() == original.rstrip():
-        inside_tokens, inside_tags = list(tokens), list(tags)
-        inside_tokens[-1] = inside_tokens[-1].rstrip() + inside[len(inside.rstrip()) :]
+        trailing_space = inside[len(inside.rstrip()) :]
+        inside_tokens = [*tokens[:-1], tokens[-1].rstrip() + trailing_space]
+        inside_tags = list(tags)
     else:
-        inside_tokens, inside_tags = _carry_over(tokens, tags, inside)
+        inside_tokens, inside_tags = _tag_words(tokens, tags, inside)
+    before_tokens, after_tokens = tokenize(before, elides=elides), tokenize(after, elides=elides)
     if not before_tokens:
+        # Without a token before the original, leading space belongs to the original.
         inside_tokens[0] = before + inside_tokens[0]
-    after_tokens = tokenize(after, elides=elides)
-    outside: Tag = OUTSIDE
+    before_tags: list[Tag] = [OUTSIDE] * len(before_tokens)
+    after_tags: list[Tag] = [OUTSIDE] * len(after_tokens)
     return (
         [*before_tokens, *inside_tokens, *after_tokens],
-        [outside] * len(before_tokens) + inside_tags + [outside] * len(after_tokens),
+        [*before_tags, *inside_tags, *after_tags],
     )
 
 
-def _carry_over(
+def _tag_words(
     tokens: Sequence[str], tags: Sequence[Tag], text: str
 ) -> tuple[list[str], list[Tag]]:
-    """Return tokens and tags of a text that differs from the original only in punctuation."""
+    """Return the tokens and tags of a text that differs from the original only in punctuation.
+
+    `tokens` and `tags` are those of the original.
+    """
     new_tokens: list[str] = []
     new_tags: list[Tag] = []
-    done = 0
-    for word in _tagged_words(tokens, tags, text):
+    previous_end = 0
+    for word in _locate_words(tokens, tags, text):
         # Punctuation between two words of an idiom belongs to the idiom.
-        gap_tag: Tag = INSIDE if new_tokens and word.tag == INSIDE else OUTSIDE
-        _append_gap(text[done : word.start], gap_tag, new_tokens, new_tags)
+        is_inside_idiom = bool(new_tokens) and word.tag == INSIDE
+        gap = text[previous_end : word.start]
+        _append_gap(gap, INSIDE if is_inside_idiom else OUTSIDE, new_tokens, new_tags)
         new_tokens.append(text[word.start : word.end])
         new_tags.append(word.tag)
-        done = word.end
-    _append_gap(text[done:], OUTSIDE, new_tokens, new_tags)
+        previous_end = word.end
+    _append_gap(text[previous_end:], OUTSIDE, new_tokens, new_tags)
     return new_tokens, new_tags
 
 
 class _TaggedWord(NamedTuple):
-    """Characters of a word and its tag."""
+    """Character span of a word in a text, and the tag of the word."""
 
     start: int
     end: int
     tag: Tag
 
 
-def _tagged_words(tokens: Sequence[str], tags: Sequence[Tag], text: str) -> list[_TaggedWord]:
-    """Locate the original's tokens that have letters in a text with the same letters."""
-    letters = _letters(text)
+def _locate_words(tokens: Sequence[str], tags: Sequence[Tag], text: str) -> list[_TaggedWord]:
+    """Return the words of the original with their place in a text that has the same letters.
+
+    `tokens` and `tags` are those of the original. Tokens without letters are left out.
+    """
+    positions = _letter_positions(text)
     words: list[_TaggedWord] = []
-    position = 0
+    used_letters = 0
     for token, token_tag in zip(tokens, tags, strict=True):
-        count = len(_letters(token))
-        if not count:
+        letter_count = len(_letter_positions(token))
+        if not letter_count:
             continue
-        first, last = letters[position][1], letters[position + count - 1][1] + 1
-        start, end = _with_apostrophe(token, text, first, last)
+        first_letter = positions[used_letters]
+        last_letter = positions[used_letters + letter_count - 1]
+        start, end = _include_apostrophes(token, text, first_letter, last_letter + 1)
         # If an idiom's first token was a removed punctuation mark, the idiom begins here.
-        begins = token_tag == INSIDE and (not words or words[-1].tag == OUTSIDE)
-        words.append(_TaggedWord(start, end, BEGIN if begins else token_tag))
-        position += count
+        begins_idiom = token_tag == INSIDE and (not words or words[-1].tag == OUTSIDE)
+        words.append(_TaggedWord(start, end, BEGIN if begins_idiom else token_tag))
+        used_letters += letter_count
     return words
 
 
 def _append_gap(gap: str, tag: Tag, tokens: list[str], tags: list[Tag]) -> None:
-    """Append the punctuation between two words; leading space belongs to the token before it."""
+    """Append the punctuation in the gap between two words to the tokens, and its tag to the tags.
+
+    Leading space of the gap is added to the last token.
+    """
+    punctuation = gap
     if tokens:
         punctuation = gap.lstrip()
         tokens[-1] += gap[: len(gap) - len(punctuation)]
-        gap = punctuation
-    pieces = tokenize(gap)
-    tokens += pieces
-    tags += [tag] * len(pieces)
+    marks = tokenize(punctuation)
+    tokens += marks
+    tags += [tag] * len(marks)
 
 
-def _with_apostrophe(token: str, text: str, first: int, last: int) -> tuple[int, int]:
-    """Extend the span of a token such as "'s" or "l'" to include its apostrophe."""
-    token, text = token.strip().translate(_APOSTROPHES), text.translate(_APOSTROPHES)
-    if token[0] == "'" and first > 0 and text[first - 1] == "'":
-        first -= 1
-    if token[-1] == "'" and text[last : last + 1] == "'":
-        last += 1
-    return first, last
+def _include_apostrophes(token: str, text: str, start: int, end: int) -> tuple[int, int]:
+    """Extend the character span of a token such as "'s" or "l'" to include its apostrophe.
+
+    `start` and `end` are the span of the token's letters in the text.
+    """
+    token = token.strip().translate(_TO_STRAIGHT_APOSTROPHES)
+    text = text.translate(_TO_STRAIGHT_APOSTROPHES)
+    if token.startswith("'") and text[:start].endswith("'"):
+        start -= 1
+    if token.endswith("'") and text[end:].startswith("'"):
+        end += 1
+    return start, end
 
 
-def _letters(text: str) -> list[tuple[str, int]]:
-    """Return the lowercase letters and digits of a text, each with its position."""
-    return [(character.lower()[0], at) for at, character in enumerate(text) if character.isalnum()]
+def _letter_positions(text: str) -> list[int]:
+    """Return the positions of the letters and digits of a text."""
+    return [position for position, character in enumerate(text) if character.isalnum()]
 
 
 def _only_letters(text: str) -> str:
-    return "".join(letter for letter, _ in _letters(text))
+    """Return the lowercase letters and digits of a text, one per letter or digit of the text."""
+    # Some letters have a lowercase form of two characters.
+    return "".join(character.lower()[0] for character in text if character.isalnum())
 
 
-def _is_apart(text: str, start: int, end: int) -> bool:
-    """Return whether a part of the text starts and ends at word boundaries."""
+def _is_at_word_boundaries(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text starts and ends at word boundaries."""
     starts_in_word = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
     ends_in_word = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
     return not (starts_in_word or ends_in_word)
 
 
-def _same_words(original: str, text: str) -> bool:
-    """Return whether two texts with the same letters also have the same word boundaries.
-
-    Hyphens and apostrophes may differ; spaces within a word may not.
-    """
-    return _words(original) == _words(text)
-
-
-def _words(text: str) -> list[str]:
-    """Return the letters of each word; hyphens and dashes separate words."""
+def _split_words(text: str) -> list[str]:
+    """Return the letters of each word; spaces, hyphens and dashes separate words."""
     words = [_only_letters(word) for word in re.split(r"\s+|[-–—]", text)]
     return [word for word in words if word]
 
 
-def _closing_punctuation(rest: str) -> int:
-    """Return the length of sentence-final punctuation at the start of `rest`."""
-    match = re.match(r"[.!?…]*[\"'”’»)]*", rest)
+def _length_of_closing_punctuation(text: str) -> int:
+    """Return the length of the sentence-final punctuation at the beginning of a text."""
+    match = re.match(r"[.!?…]*[\"'”’»)]*", text)
     return match.end() if match else 0
