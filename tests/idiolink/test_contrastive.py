@@ -309,7 +309,7 @@ class TestTraining:
         self, trainer: Trainer, monkeypatch: pytest.MonkeyPatch, mode: str, loss: str
     ) -> None:
         # Another test covers validation in every mode.
-        monkeypatch.setattr(contrastive._Training, "validate", lambda training: {})
+        monkeypatch.setattr(contrastive._Training, "rank_validation_split", lambda training: {})
         fields = {"train_mode": mode, "loss": loss, "learning_rate": 3e-3}
         log, _ = trainer(score=lambda run: 0.0, max_epochs=10, patience=10, **fields)
         losses = [epoch.loss for epoch in log.epochs]
@@ -388,7 +388,7 @@ class TestTraining:
 
         # The scores are fixed, so training and ranking do not matter.
         monkeypatch.setattr(contrastive._Training, "run_epoch", changed)
-        monkeypatch.setattr(contrastive._Training, "validate", lambda training: {})
+        monkeypatch.setattr(contrastive._Training, "rank_validation_split", lambda training: {})
 
         def trained(*scores: float) -> tuple[TrainingLog, Any]:
             remaining = iter(scores)
@@ -513,10 +513,10 @@ def test_a_killed_and_resumed_program_writes_the_same_bytes(
     dies = """
 import os, signal
 from pieline.studies.idiolink.training.contrastive import _Training
-validations = iter([_Training.validate] * 2)
+validations = iter([_Training.rank_validation_split] * 2)
 def validate(self):
     return next(validations, lambda _: os.kill(os.getpid(), signal.SIGKILL))(self)
-_Training.validate = validate
+_Training.rank_validation_split = validate
 """
     checkpoint = tmp_path / "killed/checkpoint.pt"
     assert run("whole") == 0

@@ -239,7 +239,8 @@ class TestDeclaration:
         assert len(idiolink.plan.made(seed="0")) == (24 * 4 + 2) * 3
         # With both losses.
         assert len(idiolink_runs.tuned_models(idiolink)) == 20 * 2
-        assert len(idiolink_inputs.tuned(idiolink)) == (10 * 2 + 10) * 3 * 2
+        trained_runs = idiolink_inputs.fine_tuned_runs(idiolink, include_impossible=True)
+        assert len(trained_runs) == (10 * 2 + 10) * 3 * 2
 
 
 class TestAsking:

@@ -1,4 +1,5 @@
 """Analyses that the papers do not have, by study (docs/beyond.md).
 
-They read the studies' runs, predictions and metrics; the studies import nothing from this package.
+The analyses read the studies' runs, predictions and metrics. The studies import nothing from this
+package.
 """

@@ -1,6 +1,5 @@
-"""Base class of a study with the analyses that its paper does not have."""
+"""Provide the base class of studies with analyses that their papers do not have."""
 
-from itertools import chain
 from typing import Generic, TypeVar
 
 from pieline.core.errors import UserError, nearest
@@ -21,7 +20,7 @@ class Extended(Study[S], Generic[S, B]):
         settings: The study's section of config.yaml.
         project: Models, data and folders.
         beyond: The study's part of the section `beyond`.
-        chosen: Whether the configuration names the study; only then are its settings checked.
+        chosen: Whether the configuration includes the study; settings are checked only if it does.
     """
 
     def __init__(self, settings: S, project: Project, beyond: B, *, chosen: bool = True) -> None:
@@ -32,18 +31,19 @@ class Extended(Study[S], Generic[S, B]):
 def check_reference(
     against: str | None, settings: JamSettings | IdiotsSettings, where: str
 ) -> None:
-    """Raise a `UserError` if the setting to compare with is not one of the study's settings.
+    """Raise a `UserError` if a comparison refers to a prompt setting that is not configured.
 
     Args:
-        against: Name of the setting; None if there is no comparison.
-        settings: Settings of the study.
-        where: Key in config.yaml.
+        against: Prompt setting with which others are compared; None if there is no comparison.
+        settings: Settings of the study, which list its prompt settings.
+        where: Key in config.yaml, for the error message.
     """
-    own = (settings.settings_of(model) for model in settings.by_model)
-    known = [*chain(settings.settings, *own)]
-    if against and against not in known:
+    prompt_settings = list(settings.settings)
+    for model in settings.by_model:
+        prompt_settings += settings.settings_of(model)
+    if against and against not in prompt_settings:
         raise UserError(
             f"{against!r} is not one of the settings",
             where=f"config.yaml: {where}",
-            hint=nearest(against, known),
+            hint=nearest(against, prompt_settings),
         )

@@ -1,9 +1,9 @@
-"""Path patterns of files that no paper needs, used by rules and modules."""
+"""Define the path patterns of files for analyses beyond the papers."""
 
 from pieline.core.sidecars import LIST_ENDING
 
 FOLD_TRAIN = "results/datasets/jam_tagging/{language}/{setting}/fold-{fold}.tsv"
-"""Path of the training data of the encoder that tags a fold's originals and their variants."""
+"""Path of the training data for the encoder that tags the originals and variants of a fold."""
 FOLDS_FILE = "results/datasets/jam_tagging/{language}/{setting}/folds.json"
 FOLD_WEIGHTS = "results/training/jam/{language}/{model}/{setting}/fold-{fold}/seed-{seed}/weights"
 FOLD_WEIGHTS_DIGESTS = f"{FOLD_WEIGHTS}{LIST_ENDING}"

@@ -1,4 +1,4 @@
-"""Settings in the `beyond` section of config.yaml."""
+"""Define the settings in the `beyond` section of config.yaml."""
 
 from typing import Any, Protocol
 
@@ -8,7 +8,7 @@ from pieline.studies.jam.settings import ADDED, AddedTexts
 
 
 class ExtendedStudy(ConfiguredStudy, Protocol):
-    """Interface of a study with analyses beyond its paper, for displays."""
+    """What tables and figures need of a study with analyses beyond its paper."""
 
     beyond: Any
 
@@ -31,7 +31,7 @@ class BeyondJam(Settings):
     )
 
     def added_settings(self) -> list[str]:
-        """Return the settings of encoders that are trained with added texts."""
+        """Return the encoder settings whose training data contains additional texts."""
         return [name for name, texts in ADDED.items() if texts in self.training_contexts]
 
 
@@ -69,4 +69,5 @@ class BeyondSettings(Settings):
 MOVED = {
     f"{study}.{name}" for study, section in BeyondSettings() for name in type(section).model_fields
 }
-"""Settings that earlier versions had in the sections of the studies."""
+"""Settings that earlier versions had in the sections of the studies, such as `jam.prompts_against`.
+"""

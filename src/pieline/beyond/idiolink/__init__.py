@@ -1,1 +1,1 @@
-"""Beyond IdioLink: word overlap as a lexical shortcut."""
+"""Analyze word overlap as a lexical shortcut on IdioLink, which the paper does not do."""

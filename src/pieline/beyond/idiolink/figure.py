@@ -1,13 +1,14 @@
-"""Figure of retrieval scores by word overlap (not in the paper)."""
+"""Draw the figure of retrieval scores by word overlap (not in the paper)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import cycle, product
 from math import nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pieline.beyond.idiolink.metrics import TENTHS, ShortcutMetrics, tenths_of
-from pieline.beyond.idiolink.tables import measured
+from pieline.beyond.idiolink.tables import shortcut_inputs
 from pieline.core.records import load_records
 from pieline.reporting.displays import NOT_IN_PAPER, Figure
 from pieline.reporting.figures import PAGE_WIDTH, add_notes
@@ -18,6 +19,7 @@ from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import notes_on
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 
@@ -31,17 +33,10 @@ def shortcuts(inputs: DisplayInputs) -> Drawing:
     import matplotlib.pyplot as plt
 
     metrics = load_records(inputs.metrics, ShortcutMetrics)
-    modes = [mode for mode in QUERY_MODES if any(item.query_mode == mode for item in metrics)]
-    usages = [*metrics[0].overlap]
-    colors = dict(
-        zip(
-            [model.name for model in inputs.models],
-            cycle([*mpl.color_sequences["tab10"], *mpl.color_sequences["tab20"][1::2]]),
-            strict=False,
-        )
-    )
-    # Line styles distinguish colors in grey print.
-    styles = dict(zip(colors, cycle(("-", "--", ":", "-.")), strict=False))
+    measured_modes = {item.query_mode for item in metrics}
+    modes = [mode for mode in QUERY_MODES if mode in measured_modes]
+    usages = list(metrics[0].overlap)
+    lines = _line_by_model(inputs)
     figure, axes = plt.subplots(
         len(usages),
         len(modes),
@@ -54,27 +49,51 @@ def shortcuts(inputs: DisplayInputs) -> Drawing:
     for axis, (usage, mode) in zip(axes.flat, product(usages, modes), strict=True):
         axis.set_title(f"{MODE_LABELS[mode]}\n{usage}", fontsize=6.5)
         axis.set(xlim=(0.5, TENTHS + 0.5), ylim=(0, 100), xticks=[1, 4, 7, 10])
-        for item in (item for item in metrics if item.query_mode == mode):
-            tenths, color = tenths_of(item, "jaccard_without_span", usage), colors[item.model]
-            places = [tenth.tenth for tenth in tenths]
-            values = [per_cent(tenth.value) for tenth in tenths]
-            axis.plot(places, values, color=color, ls=styles[item.model], lw=1.1)
-            low = [100 * getattr(tenth.interval, "low", nan) for tenth in tenths]
-            high = [100 * getattr(tenth.interval, "high", nan) for tenth in tenths]
-            axis.fill_between(places, low, high, color=color, alpha=0.2, linewidth=0)
+        for item in metrics:
+            if item.query_mode == mode:
+                _draw_model(axis, item, usage, lines[item.model])
     figure.legend(
-        [mpl.lines.Line2D([], [], color=colors[name], ls=styles[name], lw=1.1) for name in colors],
+        [mpl.lines.Line2D([], [], **line) for line in lines.values()],
         [model.label for model in inputs.models],
         loc="outside upper center",
         ncols=4,
     )
     figure.supylabel("nDCG@10 (%)", fontsize=8)
-    about = (
+    explanation = (
         "Tenth of the queries of a PIE and usage by overlap: 1 has the least. Overlap: Jaccard"
         " index of content words without the marked spans."
     )
-    add_notes(figure, (about, *notes_on(metrics), *inputs.origins()))
+    add_notes(figure, (explanation, *notes_on(metrics), *inputs.origins()))
     return figure
+
+
+def _line_by_model(inputs: DisplayInputs) -> dict[str, dict[str, Any]]:
+    """Return the appearance of each model's line, as arguments of matplotlib.
+
+    Line styles distinguish the colors in grey print.
+    """
+    import matplotlib as mpl
+
+    dark_colors = mpl.color_sequences["tab10"]
+    light_colors = mpl.color_sequences["tab20"][1::2]
+    colors = cycle([*dark_colors, *light_colors])
+    styles = cycle(["-", "--", ":", "-."])
+    return {
+        model.name: {"color": next(colors), "ls": next(styles), "lw": 1.1}
+        for model in inputs.models
+    }
+
+
+def _draw_model(axis: Axes, item: ShortcutMetrics, usage: str, line: Mapping[str, Any]) -> None:
+    """Draw the line and the band of a run for the queries of one usage."""
+    tenths = tenths_of(item, "jaccard_without_span", usage)
+    tenth_numbers = [tenth.tenth for tenth in tenths]
+    scores: Any = [per_cent(tenth.value) for tenth in tenths]
+    axis.plot(tenth_numbers, scores, **line)
+    # A missing interval leaves a gap in the band.
+    low = [100 * tenth.interval.low if tenth.interval else nan for tenth in tenths]
+    high = [100 * tenth.interval.high if tenth.interval else nan for tenth in tenths]
+    axis.fill_between(tenth_numbers, low, high, color=line["color"], alpha=0.2, linewidth=0)
 
 
 SHORTCUTS_FIGURE = Figure(
@@ -82,5 +101,5 @@ SHORTCUTS_FIGURE = Figure(
     NOT_IN_PAPER,
     "nDCG@10 by tenth of word overlap.",
     shortcuts,
-    measured,
+    shortcut_inputs,
 )

@@ -1,13 +1,13 @@
-"""Lexical shortcuts: relation of queries' scores to word overlap with relevant documents.
+"""Relate queries' scores to word overlap with relevant documents, a possible lexical shortcut.
 
-Only content words count. The four measures of overlap between a query and a document are the
-Jaccard index and recall (the share of the query's words in the document), each over the
-sentences and over the sentences without their marked spans.
+Only content words count. The overlap between a query and a document is measured by the Jaccard
+index and by recall (the share of the query's words in the document). Both are computed for the
+sentences and for the sentences without their marked spans, which makes four measures.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter, itemgetter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -26,31 +26,34 @@ from pieline.studies.idiolink.records import Document, PieText, Query
 
 MEASURES = ("jaccard", "recall", "jaccard_without_span", "recall_without_span")
 ALL = "all"
-"""Name of the group of all usages."""
+"""Name for queries or documents of all usages together."""
 TENTHS = 10
 
 Array = NDArray[Any]
 
-_NO_CONTENT = LANGUAGE.function_words | LANGUAGE.quantifiers
+_WORDS_WITHOUT_CONTENT = LANGUAGE.function_words | LANGUAGE.quantifiers
 
 Overlaps = dict[str, dict[str, dict[str, float]]]
 """Mean overlap with relevant documents, by query id, document usage (or `all`) and measure."""
 
 
 class ShortcutEstimate(Frozen):
-    """An estimate and its bootstrap interval over PIEs; each is null if undefined."""
+    """An estimate and its 95% bootstrap interval over PIEs; both are null if undefined."""
 
     value: float | None
     interval: Interval | None
 
 
 class Tenth(ShortcutEstimate):
-    """Mean nDCG@10 of one tenth of the queries, by overlap among queries of the same PIE and usage.
+    """Mean nDCG@10 (fraction) of one tenth of the queries by overlap.
+
+    The queries are divided into tenths separately for each PIE and usage.
 
     Attributes:
         tenth: Number of the tenth, from 1 (lowest overlap) to 10 (highest overlap).
         usage: Usage of the queries, or `all`.
-        overlap: Mean overlap of the queries.
+        queries: Number of queries in the tenth.
+        overlap: Mean overlap of the queries (fraction).
     """
 
     tenth: int
@@ -64,10 +67,12 @@ class Shortcuts(Frozen):
 
     Attributes:
         pies: Number of PIEs, which are resampled with all their queries for the intervals.
-        overlap: Mean overlap by usage of the queries, usage of the documents, and measure.
-        correlations: Partial rank correlation of overlap and nDCG@10 over queries given PIE and
-            usage, by measure; empty if the nDCG@10 of some query is unknown.
-        tenths: Tenths of the queries of each usage and of all queries, by measure; empty if the
+        overlap: Mean overlap (fraction) by usage of the queries, usage of the documents, and
+            measure.
+        correlations: Partial rank correlation of overlap and nDCG@10 over queries, given PIE and
+            usage (see `partial_correlation`), by measure. Empty if the nDCG@10 of some query is
+            unknown.
+        tenths: Tenths of the queries of each usage and of all queries, by measure. Empty if the
             nDCG@10 of some query is unknown.
     """
 
@@ -78,7 +83,7 @@ class Shortcuts(Frozen):
 
 
 class ShortcutMetrics(Measured, Shortcuts):
-    """Shortcut metrics of a run."""
+    """Relation between word overlap and nDCG@10 in one run."""
 
     model: str
     query_mode: str
@@ -86,34 +91,39 @@ class ShortcutMetrics(Measured, Shortcuts):
 
 
 def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
-    """Return the tenths of a query usage, from least to most overlap; empty if unknown."""
+    """Return the tenths of the queries of a usage, from least to most overlap; empty if unknown."""
     return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
+
+
+EstimateGetter = Callable[[ShortcutMetrics, str], ShortcutEstimate | None]
+"""Function that returns an estimate of a run for a measure of overlap; None if unknown."""
 
 
 def _correlation(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
     return item.correlations.get(measure)
 
 
-def _least(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
-    return next(iter(tenths_of(item, measure)), None)
+def _tenth_with_least_overlap(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
+    tenths = tenths_of(item, measure)
+    return tenths[0] if tenths else None
 
 
-def _most(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
-    return next(reversed(tenths_of(item, measure)), None)
+def _tenth_with_most_overlap(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
+    tenths = tenths_of(item, measure)
+    return tenths[-1] if tenths else None
 
 
-def _estimate(
-    name: str,
-    measure: str,
-    of: Callable[[ShortcutMetrics, str], ShortcutEstimate | None],
-    unit: Unit,
+def _measure_of_estimate(
+    name: str, measure: str, get_estimate: EstimateGetter, unit: Unit
 ) -> Measure[ShortcutMetrics]:
+    """Return the measure that reads an estimate and its interval for a measure of overlap."""
+
     def value(item: ShortcutMetrics) -> float | None:
-        estimate = of(item, measure)
+        estimate = get_estimate(item, measure)
         return estimate.value if estimate else None
 
     def interval(item: ShortcutMetrics) -> Interval | None:
-        estimate = of(item, measure)
+        estimate = get_estimate(item, measure)
         return estimate.interval if estimate else None
 
     unknown = f"{UNKNOWN}, or the queries of each PIE and usage are all alike"
@@ -123,40 +133,42 @@ def _estimate(
 OVERLAP = tuple(
     Measure[Mapping[str, float]](measure, itemgetter(measure), decimals=4) for measure in MEASURES
 )
-"""Measures of mean overlap."""
-_ESTIMATES: dict[str, tuple[Callable[[ShortcutMetrics, str], ShortcutEstimate | None], Unit]] = {
-    # In hundredths.
+"""Measures that read the mean overlap."""
+_ESTIMATES: dict[str, tuple[EstimateGetter, Unit]] = {
+    # The unit of the correlation is hundredths.
     "correlation": (_correlation, ""),
-    "ndcg_at_10_least": (_least, "%"),
-    "ndcg_at_10_most": (_most, "%"),
+    "ndcg_at_10_least": (_tenth_with_least_overlap, "%"),
+    "ndcg_at_10_most": (_tenth_with_most_overlap, "%"),
 }
 ESTIMATES = tuple(
-    _estimate(name, measure, of, unit)
-    for name, (of, unit) in _ESTIMATES.items()
+    _measure_of_estimate(name, measure, get_estimate, unit)
+    for name, (get_estimate, unit) in _ESTIMATES.items()
     for measure in MEASURES
 )
-"""Measures of the relation between overlap and nDCG@10."""
+"""Measures that read the relation between overlap and nDCG@10."""
 
 
 def content_words(text: str) -> frozenset[str]:
     """Return the words of a text, except for function words and quantifiers."""
-    return frozenset(normalize(text).split()) - _NO_CONTENT
+    return frozenset(normalize(text).split()) - _WORDS_WITHOUT_CONTENT
 
 
 def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Scores) -> Overlaps:
     """Return the mean overlaps of each query with its relevant documents."""
-    usages = {document.id: document.usage for document in documents}
-    words = {document.id: _words(document) for document in documents}
-    result: Overlaps = {}
+    document_usages = {document.id: document.usage for document in documents}
+    document_words = {document.id: _words_of(document) for document in documents}
+    mean_overlaps: Overlaps = {}
     for query in queries:
-        query_words = _words(query)
-        by_usage: dict[str, list[list[float]]] = defaultdict(list)
+        query_words = _words_of(query)
+        overlaps_by_usage: dict[str, list[dict[str, float]]] = defaultdict(list)
         for document in qrels[query.id]:
-            values = _compare(query_words, words[document])
-            by_usage[usages[document]].append(values)
-            by_usage[ALL].append(values)
-        result[query.id] = {usage: _means(rows) for usage, rows in by_usage.items()}
-    return result
+            overlap = _overlap(query_words, document_words[document])
+            overlaps_by_usage[document_usages[document]].append(overlap)
+            overlaps_by_usage[ALL].append(overlap)
+        mean_overlaps[query.id] = {
+            usage: _mean_by_measure(of_usage) for usage, of_usage in overlaps_by_usage.items()
+        }
+    return mean_overlaps
 
 
 class _Words(NamedTuple):
@@ -166,27 +178,33 @@ class _Words(NamedTuple):
     of_context: frozenset[str]
 
 
-def _words(text: PieText) -> _Words:
+def _words_of(text: PieText) -> _Words:
     context = text.sentence.replace(text.span, " ", 1)
     return _Words(content_words(text.sentence), content_words(context))
 
 
-def _compare(query: _Words, document: _Words) -> list[float]:
-    """Return the overlaps of a query with a document, in the order of `MEASURES`."""
-    return [
-        *_overlap(query.of_sentence, document.of_sentence),
-        *_overlap(query.of_context, document.of_context),
-    ]
+def _overlap(query: _Words, document: _Words) -> dict[str, float]:
+    """Return the overlap of a query with a document, by measure."""
+    return {
+        "jaccard": _jaccard(query.of_sentence, document.of_sentence),
+        "recall": _recall(query.of_sentence, document.of_sentence),
+        "jaccard_without_span": _jaccard(query.of_context, document.of_context),
+        "recall_without_span": _recall(query.of_context, document.of_context),
+    }
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> tuple[float, float]:
-    """Return the Jaccard index, and the share of `one` that is in `other`; 0 without words."""
-    shared = len(one & other)
-    return shared / max(1, len(one | other)), shared / max(1, len(one))
+def _jaccard(query_words: frozenset[str], document_words: frozenset[str]) -> float:
+    """Return the share of words in both texts among the words in either; 0 without words."""
+    return len(query_words & document_words) / max(1, len(query_words | document_words))
 
 
-def _means(rows: Iterable[Iterable[float]]) -> dict[str, float]:
-    return dict(zip(MEASURES, map(fmean, zip(*rows, strict=True)), strict=True))
+def _recall(query_words: frozenset[str], document_words: frozenset[str]) -> float:
+    """Return the share of the query's words that are in the document; 0 without words."""
+    return len(query_words & document_words) / max(1, len(query_words))
+
+
+def _mean_by_measure(overlaps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {measure: fmean(overlap[measure] for overlap in overlaps) for measure in MEASURES}
 
 
 def shortcuts(
@@ -200,56 +218,104 @@ def shortcuts(
         scores: Scores of each query.
         resamples: Number of resamples of the PIEs with all their queries.
     """
-    ordered = sorted(queries, key=attrgetter("id"))
+    ordered = sorted(queries, key=lambda query: query.id)
     usages = np.array([query.usage for query in ordered])
-    members_of = {usage: usages == usage for usage in np.unique(usages).tolist()}
-    names, pies = np.unique([query.pie for query in ordered], return_inverse=True)
-    rows = np.array([query_overlaps[query.id] for query in ordered])
-    measured = Shortcuts(
-        pies=len(names),
-        overlap={usage: _mean_overlap(rows[members]) for usage, members in members_of.items()},
-        correlations={},
-        tenths={},
-    )
+    pie_names, pies = np.unique([query.pie for query in ordered], return_inverse=True)
+    cell_names = [f"{query.usage} {query.pie}" for query in ordered]
+    _, cells = np.unique(cell_names, return_inverse=True)
     ndcg = np.array([scores[query.id]["ndcg_at_10"] for query in ordered], dtype=float)
-    if np.isnan(ndcg).any():
-        return measured
-    _, cells = np.unique([f"{query.usage} {query.pie}" for query in ordered], return_inverse=True)
-    draws = draw_units([0] * len(names), resamples=resamples if len(names) > 1 else 0, seed=0)
-    everyone = np.ones(len(ordered), dtype=bool)
-    for measure in MEASURES:
-        overlap = np.array([each[ALL][measure] for each in rows])
-        tenths = _tenths(overlap, cells)
-        measured.correlations[measure] = partial_correlation(overlap, ndcg, cells, draws[:, pies])
-        measured.tenths[measure] = []
-        for usage, members in {ALL: everyone, **members_of}.items():
-            for number in np.unique(tenths[members]).tolist():
-                chosen = members & (tenths == number)
-                resampled = resampled_ratios(
-                    draws, np.bincount(pies, ndcg * chosen), np.bincount(pies, chosen)
-                )
-                measured.tenths[measure].append(
-                    Tenth(
-                        tenth=number,
-                        usage=usage,
-                        queries=int(chosen.sum()),
-                        overlap=fmean(overlap[chosen].tolist()),
-                        value=fmean(ndcg[chosen].tolist()),
-                        interval=percentile_interval(resampled),
-                    )
-                )
-    return measured
+    arrays = _QueryArrays(usages, pies, cells, ndcg)
+
+    overlap_by_usage = {}
+    for usage in np.unique(usages).tolist():
+        of_usage = [query_overlaps[query.id] for query in ordered if query.usage == usage]
+        overlap_by_usage[usage] = _mean_overlap(of_usage)
+    correlations: dict[str, ShortcutEstimate] = {}
+    tenths: dict[str, list[Tenth]] = {}
+    all_known = not np.isnan(ndcg).any()
+    if all_known:
+        # A single PIE has no interval.
+        pie_resamples = resamples if len(pie_names) > 1 else 0
+        draws = draw_units([0] * len(pie_names), resamples=pie_resamples, seed=0)
+        for measure in MEASURES:
+            overlap = np.array([query_overlaps[query.id][ALL][measure] for query in ordered])
+            correlations[measure] = partial_correlation(overlap, ndcg, cells, draws[:, pies])
+            tenths[measure] = _mean_ndcg_by_tenth(arrays, overlap, draws)
+    return Shortcuts(
+        pies=len(pie_names), overlap=overlap_by_usage, correlations=correlations, tenths=tenths
+    )
+
+
+class _QueryArrays(NamedTuple):
+    """Values of all queries, in one order.
+
+    Attributes:
+        usages: Usage of each query.
+        pies: Number of each query's PIE.
+        cells: Number of each query's cell, which consists of the queries of one PIE and usage.
+        ndcg: nDCG@10 of each query (fraction).
+    """
+
+    usages: Array
+    pies: Array
+    cells: Array
+    ndcg: Array
 
 
 def _mean_overlap(
-    queries: Iterable[Mapping[str, Mapping[str, float]]],
+    query_overlaps: Iterable[Mapping[str, Mapping[str, float]]],
 ) -> dict[str, dict[str, float]]:
-    """Return the mean overlap over queries by usage of the documents, and measure."""
-    by_usage: dict[str, list[Iterable[float]]] = {}
-    for of_query in queries:
-        for usage, values in of_query.items():
-            by_usage.setdefault(usage, []).append(values.values())
-    return {usage: _means(rows) for usage, rows in by_usage.items()}
+    """Return the mean overlap over queries, by usage of the documents and measure."""
+    overlaps_by_usage: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+    for query_overlap in query_overlaps:
+        for usage, overlap in query_overlap.items():
+            overlaps_by_usage[usage].append(overlap)
+    return {usage: _mean_by_measure(of_usage) for usage, of_usage in overlaps_by_usage.items()}
+
+
+def _mean_ndcg_by_tenth(queries: _QueryArrays, overlap: Array, draws: Array) -> list[Tenth]:
+    """Return the mean nDCG@10 by tenth of overlap, for all queries and for each usage.
+
+    Args:
+        queries: Values of the queries.
+        overlap: Overlap of each query.
+        draws: Number of times that each resample draws each PIE, shape (resamples, PIEs).
+    """
+    tenth_of_query = _tenths(overlap, queries.cells)
+    tenths = []
+    for usage in (ALL, *np.unique(queries.usages).tolist()):
+        has_usage = (queries.usages == usage) | (usage == ALL)
+        for number in np.unique(tenth_of_query[has_usage]).tolist():
+            is_member = has_usage & (tenth_of_query == number)
+            sum_per_pie = np.bincount(queries.pies, queries.ndcg * is_member)
+            count_per_pie = np.bincount(queries.pies, is_member)
+            resampled_means = resampled_ratios(draws, sum_per_pie, count_per_pie)
+            tenths.append(
+                Tenth(
+                    tenth=number,
+                    usage=usage,
+                    queries=int(is_member.sum()),
+                    overlap=fmean(overlap[is_member].tolist()),
+                    value=fmean(queries.ndcg[is_member].tolist()),
+                    interval=percentile_interval(resampled_means),
+                )
+            )
+    return tenths
+
+
+def _tenths(overlap: Array, cells: Array) -> Array:
+    """Return the tenth (1 to 10) of each query by overlap within the query's cell.
+
+    Cells with fewer than ten queries do not have all tenths.
+    """
+    cell_sizes = np.bincount(cells)
+    first_places = np.cumsum(cell_sizes) - cell_sizes
+    by_cell_and_overlap = np.lexsort((overlap, cells))
+    sorted_cells = cells[by_cell_and_overlap]
+    places_in_cell = np.arange(len(cells)) - first_places[sorted_cells]
+    tenths = np.empty_like(by_cell_and_overlap)
+    tenths[by_cell_and_overlap] = places_in_cell * TENTHS // cell_sizes[sorted_cells] + 1
+    return tenths
 
 
 def partial_correlation(
@@ -263,38 +329,41 @@ def partial_correlation(
     Args:
         first: Value of the first variable for each query.
         second: Value of the second variable for each query.
-        cells: Index of each query's (PIE, usage) cell.
+        cells: Number of each query's (PIE, usage) cell.
         draws: Weight of each query in each resample, equal for all queries of a PIE; shape
             (resamples, queries).
     """
-    places = [np.unique(values, return_inverse=True)[1] for values in (first, second)]
-    sizes = np.bincount(cells)
-
-    def correlation(weights: Array) -> float:
-        residuals = []
-        for of_one in places:
-            counts = np.bincount(of_one, weights)
-            ranks = (np.cumsum(counts) - counts / 2)[of_one]
-            residuals.append(ranks - (np.bincount(cells, ranks) / sizes)[cells])
-        one, other = residuals
-        scale = np.sqrt(np.sum(weights * one**2) * np.sum(weights * other**2))
-        return float(np.sum(weights * one * other) / scale) if scale else np.nan
-
-    value = correlation(np.ones(len(cells)))
+    _, first_levels = np.unique(first, return_inverse=True)
+    _, second_levels = np.unique(second, return_inverse=True)
+    equal_weights = np.ones(len(cells))
+    value = _weighted_correlation(first_levels, second_levels, cells, equal_weights)
+    resampled = [
+        _weighted_correlation(first_levels, second_levels, cells, weights) for weights in draws
+    ]
     return ShortcutEstimate(
         value=None if np.isnan(value) else value,
-        interval=percentile_interval(np.array([correlation(row) for row in draws])),
+        interval=percentile_interval(np.array(resampled)),
     )
 
 
-def _tenths(overlap: Array, cells: Array) -> Array:
-    """Return the tenth (1 to 10) of each query by overlap within its cell.
+def _weighted_correlation(
+    first_levels: Array, second_levels: Array, cells: Array, weights: Array
+) -> float:
+    """Return the partial correlation of weighted queries; NaN if it is undefined.
 
-    Cells with fewer than ten queries do not have all tenths.
+    A query's level is the place of its value among the sorted distinct values of all queries.
     """
-    sizes = np.bincount(cells)
-    order = np.lexsort((overlap, cells))
-    in_cell = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[cells[order]]
-    tenths = np.empty_like(order)
-    tenths[order] = in_cell * TENTHS // sizes[cells[order]] + 1
-    return tenths
+    first = _residual_ranks(first_levels, cells, weights)
+    second = _residual_ranks(second_levels, cells, weights)
+    scale = np.sqrt(np.sum(weights * first**2) * np.sum(weights * second**2))
+    return float(np.sum(weights * first * second) / scale) if scale else np.nan
+
+
+def _residual_ranks(levels: Array, cells: Array, weights: Array) -> Array:
+    """Return the rank of each query, minus the mean rank of the query's cell."""
+    weight_of_level = np.bincount(levels, weights)
+    rank_of_level = np.cumsum(weight_of_level) - weight_of_level / 2
+    ranks = rank_of_level[levels]
+    # The mean needs no weights, because all queries of a cell have the same weight.
+    mean_rank_of_cell = np.bincount(cells, ranks) / np.bincount(cells)
+    return ranks - mean_rank_of_cell[cells]

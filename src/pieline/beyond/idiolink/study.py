@@ -1,4 +1,4 @@
-"""IdioLink with the relation of scores to word overlap."""
+"""Extend IdioLink by the relation between scores and word overlap."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from pieline.studies.idiolink.study import IdiolinkStudy
 
 
 class ExtendedIdiolink(Extended[IdiolinkSettings, BeyondIdiolink], IdiolinkStudy):
-    """IdioLink with the relation of scores to word overlap."""
+    """IdioLink with the relation between scores and word overlap."""
 
     displays = (
         *IdiolinkStudy.displays,
@@ -25,7 +25,11 @@ class ExtendedIdiolink(Extended[IdiolinkSettings, BeyondIdiolink], IdiolinkStudy
     )
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for invalid settings, or if word overlap needs texts and has none."""
+        """Validate the settings.
+
+        Raises:
+            UserError: A setting is invalid, or word overlap is enabled but there are no texts.
+        """
         super().check(where)
         if self.beyond.shortcuts and not inputs.has_texts(self):
             raise UserError(
@@ -35,13 +39,14 @@ class ExtendedIdiolink(Extended[IdiolinkSettings, BeyondIdiolink], IdiolinkStudy
             )
 
     def other_metrics(self, plan: Plan) -> dict[str, Conditions]:
-        """Return the conditions of metric files that do not belong to one run, by path."""
-        measured = plan.made(index="test") if self.beyond.shortcuts else []
-        zero_shot = [run for run in measured if run.model == run.base]
-        return {
-            **super().other_metrics(plan),
-            **{paths.SHORTCUTS.format(**run.where): run.conditions for run in zero_shot},
-        }
+        """Return the conditions of the metric files beside those of single runs, by path."""
+        conditions_by_path = super().other_metrics(plan)
+        if self.beyond.shortcuts:
+            for run in plan.made(index="test"):
+                is_zero_shot = run.model == run.base
+                if is_zero_shot:
+                    conditions_by_path[paths.SHORTCUTS.format(**run.where)] = run.conditions
+        return conditions_by_path
 
     def conditions_by_pattern(self) -> dict[str, Callable[..., Conditions]]:
         """Return functions from wildcards to conditions, by path pattern of metric files."""

@@ -1,4 +1,7 @@
-"""Tables of word overlap and its relation to scores (not in the paper)."""
+"""Build the tables of word overlap, and of the relation between overlap and scores.
+
+These tables are not in the paper.
+"""
 
 import pandas as pd
 
@@ -9,20 +12,28 @@ from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.numbers import rows_of
 from pieline.reporting.ours import OurNumbers
-from pieline.reporting.tables import Column, Group, Head, TableContent, headers, number_row
-from pieline.studies.idiolink import inputs as given
+from pieline.reporting.tables import Column, Group, Head, Row, TableContent, headers, number_row
+from pieline.studies.idiolink.inputs import (
+    inputs_with_metrics,
+    models_to_rank,
+    runs_with_other_metrics,
+)
 from pieline.studies.idiolink.paths import keys_of
 from pieline.studies.idiolink.records import QUERY_MODES
 from pieline.studies.idiolink.tables.zero_shot import mode_label, notes_on, obstacles_of
 
-LABELS = {
+OVERLAP_LABELS = {
     "jaccard": "Jaccard",
     "recall": "Recall",
     "jaccard_without_span": "Jaccard without span",
     "recall_without_span": "Recall without span",
 }
-SHOWN = {"jaccard": "sentence", "jaccard_without_span": "without span"}
-"""Column headers of the measures in the table; the other measures are only in the CSV."""
+"""Column headers of the measures of overlap in the table of word overlap."""
+SHOWN_OVERLAPS = {"jaccard": "sentence", "jaccard_without_span": "without span"}
+"""Column headers of the measures of overlap in the table of the relation to scores.
+
+The other measures are only in the table's CSV.
+"""
 ESTIMATE_LABELS = {
     "correlation": "Correlation, hundredths",
     "ndcg_at_10_least": "nDCG@10, least overlap",
@@ -32,27 +43,31 @@ ESTIMATE_LABELS = {
 
 def overlap_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the mean overlap (fraction) by usage of the query and of the documents."""
-    (item,) = load_records(inputs.metrics, ShortcutMetrics)
+    [metrics] = load_records(inputs.metrics, ShortcutMetrics)
     numbers = OurNumbers(inputs.study)
-    for usage, by_documents in item.overlap.items():
-        for documents, means in by_documents.items():
-            keys = {"scope": usage, "against": documents}
-            files = inputs.metrics
-            numbers.add(keys, OVERLAP, means, files=files, obstacles=obstacles_of(item))
+    for query_usage, means_by_document_usage in metrics.overlap.items():
+        for document_usage, means in means_by_document_usage.items():
+            numbers.add(
+                {"scope": query_usage, "against": document_usage},
+                OVERLAP,
+                means,
+                files=inputs.metrics,
+                obstacles=obstacles_of(metrics),
+            )
     return numbers.frame()
 
 
 def overlap(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the mean overlap (fraction) by usage of the query and of the documents."""
-    columns = [Column(measure, label) for measure, label in LABELS.items()]
-    groups = []
-    for _, of_usage in numbers.groupby("scope", sort=False):
-        by_usages = rows_of(of_usage, ("scope", "against"))
-        rows = [number_row(usages, columns, means) for usages, means in by_usages.items()]
-        groups.append(Group(tuple(rows)))
+    """Lay out the mean overlap (fraction), with a group of rows for each usage of the query."""
+    columns = [Column(measure, label) for measure, label in OVERLAP_LABELS.items()]
+    rows_by_usage: dict[str, list[Row]] = {}
+    numbers_by_usages = rows_of(numbers, ("scope", "against"))
+    for (query_usage, document_usage), means in numbers_by_usages.items():
+        row = number_row((query_usage, document_usage), columns, means)
+        rows_by_usage.setdefault(query_usage, []).append(row)
     return TableContent(
         heads=(headers(["Query", "Documents"], columns),),
-        groups=tuple(groups),
+        groups=tuple(Group(tuple(rows)) for rows in rows_by_usage.values()),
         caption="Overlap between the content words of queries and of their relevant documents, mean"
         " over queries: the Jaccard index, and the share of the query's words that are in the"
         " document (recall), for whole sentences and without the marked spans.",
@@ -61,9 +76,10 @@ def overlap(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _texts(study: ConfiguredStudy) -> DisplayInputs | None:
-    # All runs share the same texts.
-    return given.shown(study, given.others(study, paths.SHORTCUTS)[:1])
+def _overlap_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    # The overlap is the same in all runs, because they have the same texts.
+    any_run = runs_with_other_metrics(study, paths.SHORTCUTS)[:1]
+    return inputs_with_metrics(study, any_run)
 
 
 OVERLAP_TABLE = Table(
@@ -71,44 +87,41 @@ OVERLAP_TABLE = Table(
     NOT_IN_PAPER,
     "Words that queries share with their relevant documents.",
     overlap,
-    _texts,
+    _overlap_inputs,
     overlap_numbers,
 )
 
 
 def shortcuts_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the partial correlations, and nDCG@10 (percent) by tenth of overlap."""
+    """Return the partial correlations, and nDCG@10 (percent) with the least and most overlap."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, ShortcutMetrics)
-    for item, path in zip(records, inputs.metrics, strict=True):
-        keys = keys_of("test", item.model, item.query_mode, item.seed)
-        numbers.add(keys, ESTIMATES, item, files=[path], obstacles=obstacles_of(item))
+    for metrics, path in zip(records, inputs.metrics, strict=True):
+        keys = keys_of("test", metrics.model, metrics.query_mode, metrics.seed)
+        numbers.add(keys, ESTIMATES, metrics, files=[path], obstacles=obstacles_of(metrics))
     return numbers.frame()
 
 
 def shortcuts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the partial correlations, and nDCG@10 (percent) by tenth of overlap."""
+    """Lay out the partial correlations, and nDCG@10 (percent) with the least and most overlap."""
     columns = [
-        Column(f"{name}_{measure}", label, interval=2)
-        for name in ESTIMATE_LABELS
-        for measure, label in SHOWN.items()
+        Column(f"{estimate}_{measure}", label, interval=2)
+        for estimate in ESTIMATE_LABELS
+        for measure, label in SHOWN_OVERLAPS.items()
     ]
-    by_run = rows_of(numbers, ("model", "query_mode"))
+    estimates_by_run = rows_of(numbers, ("model", "query_mode"))
     groups = []
     for model in inputs.models:
-        estimates = {mode: by_run.get((model.name, mode)) for mode in QUERY_MODES}
-        rows = [
-            number_row((model.label, mode_label(mode)), columns, of_mode)
-            for mode, of_mode in estimates.items()
-            if of_mode
-        ]
+        ranked_modes = [mode for mode in QUERY_MODES if (model.name, mode) in estimates_by_run]
+        rows = []
+        for mode in ranked_modes:
+            estimates = estimates_by_run[model.name, mode]
+            rows.append(number_row((model.label, mode_label(mode)), columns, estimates))
         groups.append(Group(tuple(rows)))
     metrics = load_records(inputs.metrics, ShortcutMetrics)
+    estimate_heads = [Head(label, len(SHOWN_OVERLAPS)) for label in ESTIMATE_LABELS.values()]
     return TableContent(
-        heads=(
-            (Head("", 2), *(Head(label, len(SHOWN)) for label in ESTIMATE_LABELS.values())),
-            headers(["Model", "Query"], columns),
-        ),
+        heads=((Head("", 2), *estimate_heads), headers(["Model", "Query"], columns)),
         groups=tuple(groups),
         caption="Spearman's partial correlation of overlap and nDCG@10 over queries, given PIE and"
         " usage, and nDCG@10 in percent of the tenths with the least and most overlap among the"
@@ -119,9 +132,10 @@ def shortcuts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def measured(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the word overlap of all zero-shot runs, if it is measured."""
-    return given.shown(study, given.others(study, paths.SHORTCUTS), given.ranked(study))
+def shortcut_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the shortcut metrics of all zero-shot runs; None if they are disabled."""
+    runs = runs_with_other_metrics(study, paths.SHORTCUTS)
+    return inputs_with_metrics(study, runs, models_to_rank(study))
 
 
 SHORTCUTS_TABLE = Table(
@@ -129,6 +143,6 @@ SHORTCUTS_TABLE = Table(
     NOT_IN_PAPER,
     "Whether queries that share more words with relevant documents score higher.",
     shortcuts,
-    measured,
+    shortcut_inputs,
     shortcuts_numbers,
 )

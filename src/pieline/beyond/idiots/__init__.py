@@ -1,1 +1,1 @@
-"""Beyond IdioTS: sensitivity and criterion of prompts."""
+"""Compare prompts on IdioTS by sensitivity and criterion, beyond the paper."""

@@ -1,7 +1,8 @@
-"""Figure of signal detection on IdioTS."""
+"""Draw the figure of signal detection on IdioTS (not in the paper)."""
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from pieline.beyond.idiots.metrics import BiasMetrics, SignalEstimate
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def sensitivity_against_criterion(inputs: DisplayInputs) -> Drawing:
-    """Plot each setting of each model with its 95% intervals over PIEs.
+    """Plot the sensitivity and criterion of each model and setting, with 95% intervals over PIEs.
 
     The reference setting has a diamond marker. Models that ignore the sentence have a sensitivity
     of about 0; models that readily say yes have a negative criterion. Settings that lack readable
@@ -31,27 +32,31 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Drawing:
     figure, axis = plt.subplots(figsize=(COLUMN_WIDTH, 2.8), layout="constrained")
     axis.axhline(0, linestyle="--", linewidth=0.8, color=GREY)
     axis.axvline(0, linestyle="--", linewidth=0.8, color=GREY)
-    pairs = [(record, one) for record in metrics for one in record.settings]
-    for number, (item, signal) in enumerate(pairs):
-        criterion, d_prime = signal.criterion, signal.d_prime
-        if criterion is None or d_prime is None:
-            continue
-        setting = SETTING_LABELS.get(signal.setting, signal.setting)
-        axis.errorbar(
-            criterion.value,
-            d_prime.value,
-            xerr=_ends(criterion),
-            yerr=_ends(d_prime),
-            fmt="D" if signal.setting == item.against else MARKERS[number % len(MARKERS)],
-            markersize=6,
-            markerfacecolor="none",
-            elinewidth=0.6,
-            capsize=2,
-            label=f"{labels[item.model]}: {setting}",
-        )
+    markers = cycle(MARKERS)
+    for model_metrics in metrics:
+        for signal in model_metrics.settings:
+            marker = next(markers)
+            if signal.setting == model_metrics.against:
+                marker = "D"
+            if signal.criterion is None or signal.d_prime is None:
+                continue
+            setting_label = SETTING_LABELS.get(signal.setting, signal.setting)
+            axis.errorbar(
+                signal.criterion.value,
+                signal.d_prime.value,
+                xerr=_error_bar(signal.criterion),
+                yerr=_error_bar(signal.d_prime),
+                fmt=marker,
+                markersize=6,
+                markerfacecolor="none",
+                elinewidth=0.6,
+                capsize=2,
+                label=f"{labels[model_metrics.model]}: {setting_label}",
+            )
     axis.set(xlabel="criterion c (left: readily says yes)", ylabel="sensitivity d′")
     add_legend(figure, *axis.get_legend_handles_labels())
-    add_notes(figure, [SAMPLE_NOTE] if any(item.origin == "sample" for item in metrics) else [])
+    is_sample = any(model_metrics.origin == "sample" for model_metrics in metrics)
+    add_notes(figure, [SAMPLE_NOTE] if is_sample else [])
     return figure
 
 
@@ -64,8 +69,15 @@ BIAS_FIGURE = Figure(
 )
 
 
-def _ends(estimate: SignalEstimate) -> list[list[float]] | None:
-    """Return the distances of the interval's bounds from the estimate; None without an interval."""
-    if not (interval := estimate.interval):
+def _error_bar(estimate: SignalEstimate) -> list[list[float]] | None:
+    """Return the distances of the interval's bounds from the estimate; None without an interval.
+
+    The result has the shape (2, 1), as required by matplotlib.
+    """
+    interval = estimate.interval
+    if interval is None:
         return None
-    return [[max(0.0, estimate.value - interval.low)], [max(0.0, interval.high - estimate.value)]]
+    # The estimate may lie outside the interval.
+    below = max(0.0, estimate.value - interval.low)
+    above = max(0.0, interval.high - estimate.value)
+    return [[below], [above]]

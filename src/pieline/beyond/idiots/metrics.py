@@ -1,16 +1,17 @@
-"""Signal detection on IdioTS: separate a model's ability from its bias to say yes.
+"""Apply signal detection to IdioTS, to separate a model's ability from its bias to say yes.
 
 An idiom is the signal. A yes answer is a hit for an idiomatic sentence, and a false alarm for a
-distractor. With z the normal quantile function, d′ = z(hit rate) - z(false-alarm rate) measures
-ability, and the criterion c = -(z(hit rate) + z(false-alarm rate)) / 2 measures bias; c is negative
-for a model that readily says yes. Rates are corrected log-linearly, so that none is 0 or 1: with s
-the share of the class among all sentences, a rate is (yes answers + s) / (sentences + 2 s). With
-this correction, a model that always gives the same answer has d′ = 0; with the usual correction by
-1/2, this is the case only for classes of equal size.
+distractor. Let z be the normal quantile function. Then d′ = z(hit rate) - z(false-alarm rate)
+measures ability, and the criterion c = -(z(hit rate) + z(false-alarm rate)) / 2 measures bias. The
+criterion is negative for a model that readily says yes.
+
+A log-linear correction keeps the rates between 0 and 1: a rate is (yes answers + s) / (sentences +
+2 s), where s is the share of the class among all sentences. With this correction, a model that
+always gives the same answer has d′ = 0. The usual correction, in which s is 1/2, has this property
+only for classes of equal size.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,10 @@ Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
 class SignalEstimate(Frozen):
     """An estimate with its 95% bootstrap interval over PIEs.
 
-    `interval` is None if the estimate is undefined in all resamples. Only differences have a
-    p-value, which is corrected for the number of differences of the model (Holm).
+    Attributes:
+        interval: None if the estimate is undefined in all resamples.
+        p_holm: p-value of a difference, corrected for the number of differences of the model
+            (Holm); None for other estimates.
     """
 
     value: float
@@ -51,7 +54,7 @@ class SettingSignal(Frozen):
             without readable answers.
         false_alarms: Share of yes among the readable answers to distractors (fraction); None
             without readable answers.
-        unreadable: Number of unreadable answers, which are excluded from the other values.
+        unreadable: Number of unreadable answers. The other attributes do not count these answers.
         d_prime: Sensitivity d′; None unless both classes have readable answers.
         criterion: Criterion c; None unless both classes have readable answers.
         d_prime_change: Difference in d′ from the reference setting; None if there is no comparison.
@@ -82,15 +85,14 @@ class BiasMetrics(MetricRecord):
 
 
 def _measure(name: str) -> Measure[SettingSignal]:
-    """Return a measure that reads the estimate and its interval from the field of this name."""
-    get: Callable[[SettingSignal], SignalEstimate | None] = attrgetter(name)
+    """Return a measure that reads an estimate and the interval from the field `name`."""
 
-    def value(item: SettingSignal) -> float | None:
-        estimate = get(item)
+    def value(signal: SettingSignal) -> float | None:
+        estimate: SignalEstimate | None = getattr(signal, name)
         return estimate.value if estimate else None
 
-    def interval(item: SettingSignal) -> Interval | None:
-        estimate = get(item)
+    def interval(signal: SettingSignal) -> Interval | None:
+        estimate: SignalEstimate | None = getattr(signal, name)
         return estimate.interval if estimate else None
 
     return Measure(name, value, interval)
@@ -108,9 +110,9 @@ RATES: tuple[Measure[SettingSignal], ...] = (
     _measure("criterion"),
     Measure[SettingSignal]("unreadable", lambda item: item.unreadable, decimals=0),
 )
-"""Measures of a setting."""
+"""Measures that read the rates and estimates of a setting."""
 CHANGES = (_measure("d_prime_change"), _measure("criterion_change"))
-"""Measures of the difference of a setting from the reference."""
+"""Measures that read the differences between a setting and the reference setting."""
 
 
 def bias_metrics(
@@ -137,10 +139,12 @@ def bias_metrics(
     Raises:
         UserError: The predictions of a run do not match the sentences.
     """
-    answered: dict[str, list[Answered]] = {}
+    answers_by_setting: dict[str, list[Answered]] = {}
     for run, answers in zip(runs, predictions, strict=True):
-        answered.setdefault(run.setting, []).append(paired(sentences, answers))
-    results = signals(answered, against, permutations=permutations, resamples=resamples)
+        answers_by_setting.setdefault(run.setting, []).append(paired(sentences, answers))
+    setting_signals = signals(
+        answers_by_setting, against, permutations=permutations, resamples=resamples
+    )
     deviations = {run.setting: run.conditions.deviations for run in runs}
     return BiasMetrics(
         model=runs[0].model,
@@ -151,7 +155,7 @@ def bias_metrics(
         resamples=resamples,
         settings=[
             signal.model_copy(update={"deviations": deviations[signal.setting]})
-            for signal in results
+            for signal in setting_signals
         ],
         conditions=evidence.conditions,
         computed_from=dict(evidence.computed_from),
@@ -159,103 +163,139 @@ def bias_metrics(
 
 
 def counts_by_pie(seeds: Sequence[Answered]) -> Numbers:
-    """Return hits, idiomatic sentences, false alarms and distractors per PIE, averaged over seeds.
+    """Return counts of readable answers per PIE, averaged over seeds.
 
-    Only sentences with a readable answer count. The shape is (PIEs, 4), with PIEs sorted by id.
+    The result has the shape (PIEs, 4), with PIEs sorted by id. The columns are hits, idiomatic
+    sentences, false alarms and distractors.
     """
     pies = sorted({sentence.pie_id for sentence, _ in seeds[0]})
-    place = {pie: number for number, pie in enumerate(pies)}
+    row_of_pie = {pie: row for row, pie in enumerate(pies)}
     counts = np.zeros((len(pies), 4))
-    for sentence, answer in (case for seed in seeds for case in seed):
-        if answer.has_idiom is not None:
-            first = 0 if sentence.is_idiomatic else 2
-            counts[place[sentence.pie_id], first : first + 2] += (answer.has_idiom, 1)
+    for answered in seeds:
+        for sentence, answer in answered:
+            if answer.has_idiom is None:
+                continue
+            row = row_of_pie[sentence.pie_id]
+            yes_column, sentence_column = (0, 1) if sentence.is_idiomatic else (2, 3)
+            counts[row, yes_column] += answer.has_idiom
+            counts[row, sentence_column] += 1
     return counts / len(seeds)
 
 
 def signal_detection(counts: Numbers) -> Numbers:
-    """Return d′ and the criterion, given total counts; maps shape (..., 4) to (..., 2).
+    """Return d′ and the criterion in the last axis, given counts in the last axis.
 
-    The counts are as in `counts_by_pie`. The result is NaN if a class has no sentences.
+    The shape of `counts` is (..., 4), with the columns of `counts_by_pie`. The shape of the result
+    is (..., 2). The result is NaN if a class has no sentences.
     """
     from scipy.special import ndtri  # slow to import
 
-    share = counts[..., [1, 3]] / counts[..., [1, 3]].sum(axis=-1, keepdims=True)
-    rates = (counts[..., [0, 2]] + share) / (counts[..., [1, 3]] + 2 * share)
-    hits, alarms = np.moveaxis(ndtri(rates), -1, 0)
-    return np.stack([hits - alarms, -(hits + alarms) / 2], axis=-1)
+    yes_answers, sentences = counts[..., [0, 2]], counts[..., [1, 3]]
+    class_share = sentences / sentences.sum(axis=-1, keepdims=True)
+    corrected_rates = (yes_answers + class_share) / (sentences + 2 * class_share)
+    z_hits, z_false_alarms = np.moveaxis(ndtri(corrected_rates), -1, 0)
+    return np.stack([z_hits - z_false_alarms, -(z_hits + z_false_alarms) / 2], axis=-1)
 
 
 def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) -> Numbers:
-    """Return two-sided p-values of the differences in d′ and criterion, shape (2,).
+    """Return two-sided p-values of the differences in d′ and in the criterion, shape (2,).
 
     In this paired randomization test, each pattern determines for which PIEs the two settings swap
-    all their answers. The observed assignment counts as one more pattern, and patterns with an
-    equal difference count as half (mid-p).
+    all their answers. The observed assignment counts as one more pattern. Patterns with the
+    observed difference count as half (mid-p).
 
     Args:
-        first: Counts by PIE of one setting, shape (PIEs, 4).
-        second: Counts by PIE of the other setting.
+        first: Counts by PIE of the first setting, shape (PIEs, 4).
+        second: Counts by PIE of the second setting, in the same shape.
         permutations: Number of patterns drawn.
         seed: Seed of the patterns.
     """
-    swaps = np.random.default_rng(seed).integers(0, 2, (permutations, len(first)))
-    shifts = np.vstack([np.zeros(4), swaps @ (second - first)])
-    difference = signal_detection(first.sum(axis=0) + shifts)
-    difference -= signal_detection(second.sum(axis=0) - shifts)
-    sizes = np.abs(difference).round(9)
-    return np.asarray(((sizes > sizes[0]) + (sizes == sizes[0]) / 2).mean(axis=0))
+    patterns = np.random.default_rng(seed).integers(0, 2, (permutations, len(first)))
+    changes_of_totals = patterns @ (second - first)
+    # The first row is the observed assignment, which changes nothing.
+    changes_of_totals = np.vstack([np.zeros(4), changes_of_totals])
+    first_signals = signal_detection(first.sum(axis=0) + changes_of_totals)
+    second_signals = signal_detection(second.sum(axis=0) - changes_of_totals)
+    differences = np.abs(first_signals - second_signals).round(9)
+    observed = differences[0]
+    return np.asarray(((differences > observed) + (differences == observed) / 2).mean(axis=0))
 
 
 def signals(
     runs: Mapping[str, Sequence[Answered]], against: str, *, permutations: int, resamples: int
 ) -> list[SettingSignal]:
-    """Apply signal detection to each setting of a model, and compare it with the setting `against`.
+    """Apply signal detection to the settings of a model, and compare them with a reference setting.
 
     Both settings of a comparison use the same bootstrap draws of PIEs. P-values are corrected for
     the number of comparisons (Holm), separately for d′ and the criterion.
+
+    Args:
+        runs: Answered sentences of each seed, by setting.
+        against: Reference setting; may be missing from `runs`.
+        permutations: Number of swap patterns drawn by the paired test.
+        resamples: Number of bootstrap resamples.
     """
-    counts = {name: counts_by_pie(seeds) for name, seeds in runs.items()}
-    known = [name for name in runs if counts[name][:, [1, 3]].sum(axis=0).all()]
-    values = {name: signal_detection(counts[name].sum(axis=0)) for name in known}
-    resampled: dict[str, Numbers] = {}
-    for name in known:
-        times = draw_units([0] * len(counts[name]), resamples=resamples, seed=0)
-        resampled[name] = signal_detection(times @ counts[name])
-    compared = [name for name in known if name != against and against in known]
-    tests = [
-        swap_test(counts[name], counts[against], permutations=permutations, seed=0)
-        for name in compared
-    ]
-    p_values = np.array(tests).reshape(-1, 2)
-    corrected = np.array([holm(p_values[:, column].tolist()) for column in (0, 1)])
-
-    estimates: dict[str, dict[str, SignalEstimate]] = {name: {} for name in runs}
-    for column, measure in enumerate(("d_prime", "criterion")):
-        for name in known:
-            estimates[name][measure] = _estimate(values[name][column], resampled[name][:, column])
-        for place, name in enumerate(compared):
-            difference = values[name][column] - values[against][column]
-            change = (resampled[name] - resampled[against])[:, column]
-            p_holm = float(corrected[column, place])
-            estimates[name][f"{measure}_change"] = _estimate(difference, change, p_holm)
-
-    result = []
-    for name, seeds in runs.items():
-        hits, idiomatic, alarms, distractors = counts[name].sum(axis=0).tolist()
-        result.append(
+    counts = {setting: counts_by_pie(seeds) for setting, seeds in runs.items()}
+    estimates = _estimates(counts, against, permutations=permutations, resamples=resamples)
+    results = []
+    for setting, seeds in runs.items():
+        hits, idiomatic, false_alarms, distractors = counts[setting].sum(axis=0).tolist()
+        unreadable = 0
+        for answered in seeds:
+            unreadable += sum(answer.has_idiom is None for _, answer in answered)
+        results.append(
             SettingSignal(
-                setting=name,
+                setting=setting,
                 hits=hits / idiomatic if idiomatic else None,
-                false_alarms=alarms / distractors if distractors else None,
-                unreadable=sum(answer.has_idiom is None for seed in seeds for _, answer in seed),
-                **estimates[name],
+                false_alarms=false_alarms / distractors if distractors else None,
+                unreadable=unreadable,
+                **estimates[setting],
             )
         )
-    return result
+    return results
+
+
+def _estimates(
+    counts: Mapping[str, Numbers], against: str, *, permutations: int, resamples: int
+) -> dict[str, dict[str, SignalEstimate]]:
+    """Return the estimates of each setting, by setting and field of `SettingSignal`.
+
+    A setting without readable answers to idiomatic sentences or to distractors has no estimates.
+    `counts` are the counts by PIE of each setting. The other arguments are those of `signals`.
+    """
+    values: dict[str, Numbers] = {}
+    resampled: dict[str, Numbers] = {}
+    for setting, setting_counts in counts.items():
+        sentences_per_class = setting_counts[:, [1, 3]].sum(axis=0)
+        if sentences_per_class.all():
+            values[setting] = signal_detection(setting_counts.sum(axis=0))
+            draws = draw_units([0] * len(setting_counts), resamples=resamples, seed=0)
+            resampled[setting] = signal_detection(draws @ setting_counts)
+    compared_settings = []
+    if against in values:
+        compared_settings = [setting for setting in values if setting != against]
+    p_values = [
+        swap_test(counts[setting], counts[against], permutations=permutations, seed=0).tolist()
+        for setting in compared_settings
+    ]
+    estimates: dict[str, dict[str, SignalEstimate]] = {setting: {} for setting in counts}
+    for column, measure in enumerate(("d_prime", "criterion")):
+        for setting in values:
+            estimates[setting][measure] = _estimate(
+                values[setting][column], resampled[setting][:, column]
+            )
+        corrected_p_values = holm([of_setting[column] for of_setting in p_values])
+        for setting, p_holm in zip(compared_settings, corrected_p_values, strict=True):
+            difference = values[setting][column] - values[against][column]
+            resampled_differences = (resampled[setting] - resampled[against])[:, column]
+            estimates[setting][f"{measure}_change"] = _estimate(
+                difference, resampled_differences, p_holm
+            )
+    return estimates
 
 
 def _estimate(value: float, resampled: Numbers, p_holm: float | None = None) -> SignalEstimate:
     bounds = interval_bounds(resampled)
     interval = Interval(**bounds) if bounds else None
-    return SignalEstimate(value=round(float(value), 6) + 0.0, interval=interval, p_holm=p_holm)
+    rounded_value = round(float(value), 6) + 0.0  # + 0.0 turns -0.0 into 0.0
+    return SignalEstimate(value=rounded_value, interval=interval, p_holm=p_holm)

@@ -1,4 +1,4 @@
-"""IdioTS with comparisons of custom prompts by signal detection."""
+"""Extend IdioTS by comparisons of custom prompts by signal detection."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,30 +15,33 @@ Idiots = Extended[IdiotsSettings, BeyondIdiots]
 
 
 def compared(study: Idiots, plan: Plan, model: str) -> list[Run]:
-    """Return a model's runs with a custom prompt or the reference setting."""
+    """Return the runs of a model that are compared: with a custom prompt or the reference setting.
+
+    `plan` is a parameter because `Study.plan` is not complete when other metric files are planned.
+    """
     against = study.beyond.prompts_against or ""
     return plan.made(model=model, setting=[*study.settings.prompts, against])
 
 
 def compared_metrics(study: Idiots, model: str) -> list[str]:
-    """Return the metric files of the runs that `compared` returns."""
+    """Return the metric files of a model's compared runs."""
     return [run.metrics for run in compared(study, study.plan, model)]
 
 
 def compared_predictions(study: Idiots, model: str) -> list[str]:
-    """Return the predictions of the runs that `compared` returns."""
+    """Return the prediction files of a model's compared runs."""
     return [run.predictions for run in compared(study, study.plan, model)]
 
 
 def comparisons(study: Idiots, plan: Plan) -> dict[str, Conditions]:
-    """Return the conditions of the comparisons of settings, by path."""
+    """Return the conditions of each model's comparison of settings, by path of the metric file."""
     if not study.beyond.prompts_against:
         return {}
-    return {
-        paths.BIAS.format(model=model): conditions(study, plan, model)
-        for model in study.settings.models
-        if compared(study, plan, model)
-    }
+    conditions_by_path = {}
+    for model in study.settings.models:
+        if compared(study, plan, model):
+            conditions_by_path[paths.BIAS.format(model=model)] = conditions(study, plan, model)
+    return conditions_by_path
 
 
 def conditions(study: Idiots, plan: Plan, model: str) -> Conditions:
@@ -65,12 +68,16 @@ class ExtendedIdiots(Extended[IdiotsSettings, BeyondIdiots], IdiotsStudy):
     displays = (*IdiotsStudy.displays, table.BIAS_TABLE, figure.BIAS_FIGURE)
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for invalid settings."""
+        """Validate the settings.
+
+        Raises:
+            UserError: A setting is invalid.
+        """
         super().check(where)
         check_reference(self.beyond.prompts_against, self.settings, "beyond.idiots.prompts_against")
 
     def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
-        """Return the conditions of metric files that do not belong to one run, by path."""
+        """Return the conditions of the metric files beside those of single runs, by path."""
         return {**super().other_metrics(plan), **comparisons(self, plan)}
 
     def conditions_by_pattern(self) -> dict[str, Callable[..., Conditions]]:

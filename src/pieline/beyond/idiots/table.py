@@ -1,6 +1,4 @@
-"""Table that compares custom prompts of IdioTS by sensitivity and criterion."""
-
-from typing import Any
+"""Build the table that compares custom prompts of IdioTS by sensitivity and criterion."""
 
 import pandas as pd
 
@@ -24,34 +22,33 @@ from pieline.studies.idiots.tables import SETTING_LABELS, data_notes, of_origin
 
 
 def bias_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the measures of each setting, and its differences from the reference setting."""
+    """Return the measures of each setting, and the differences from the reference setting."""
     numbers, against = OurNumbers(inputs.study), inputs.options["against"]
-    made = set()
-    for path in inputs.metrics:
-        (item,) = load_records([path], BiasMetrics)
-        for signal in item.settings:
-            keys = {"model": item.model, "setting": signal.setting, "against": against}
-            made.add((item.model, signal.setting))
-            shared: dict[str, Any] = {
-                "files": [path],
-                "obstacles": [*of_origin(item), *signal.deviations],
-            }
-            numbers.add(keys, RATES, signal, **shared)
+    added: set[tuple[str, str]] = set()  # (model, setting)
+    records = load_records(inputs.metrics, BiasMetrics)
+    for metrics, path in zip(records, inputs.metrics, strict=True):
+        for signal in metrics.settings:
+            keys = {"model": metrics.model, "setting": signal.setting, "against": against}
+            obstacles = [*of_origin(metrics), *signal.deviations]
+            numbers.add(keys, RATES, signal, files=[path], obstacles=obstacles)
             for change in CHANGES:
                 estimate = getattr(signal, change.name)
                 p_holm = estimate.p_holm if estimate else None
-                numbers.add(keys, [change], signal, p_holm=p_holm, **shared)
+                numbers.add(
+                    keys, [change], signal, files=[path], obstacles=obstacles, p_holm=p_holm
+                )
+            added.add((metrics.model, signal.setting))
     for run in inputs.left_out():
-        where = run.keys["model"], run.keys["setting"]
-        if where not in made:
-            made.add(where)
+        model_and_setting = (run.keys["model"], run.keys["setting"])
+        if model_and_setting not in added:
             keys = {**run.keys, "against": against, "seed": ""}
             numbers.add(keys, (*RATES, *CHANGES), None, not_run=run.not_run)
+            added.add(model_and_setting)
     return numbers.frame()
 
 
 def bias(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the table that compares custom prompts with a setting."""
+    """Lay out the table that compares custom prompts with the reference setting."""
     labels = inputs.labels()
     columns = [
         Column("hits", "Hits (%)"),
@@ -64,36 +61,47 @@ def bias(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("criterion_change", "p", p_value=True),
         Column("unreadable", "Unread."),
     ]
-    groups: dict[str, list[Row]] = {}
-    by_setting = in_order(rows_of(numbers, ("model", "setting")), inputs)
-    for (model, setting), of_setting in by_setting.items():
-        label = SETTING_LABELS.get(setting, setting)
-        groups.setdefault(model, []).append(number_row((label,), columns, of_setting))
-    left_out = (
-        f"Without seed {run.keys['seed']} of {labels[run.keys['model']]}"
-        f" ({SETTING_LABELS.get(run.keys['setting'], run.keys['setting'])}): {run.not_run}."
-        for run in inputs.left_out()
-        if by_setting[run.keys["model"], run.keys["setting"]]["hits"].files
-    )
-    against = inputs.options["against"]
+    rows_by_model: dict[str, list[Row]] = {}
+    numbers_by_setting = in_order(rows_of(numbers, ("model", "setting")), inputs)
+    for (model, setting), setting_numbers in numbers_by_setting.items():
+        row = number_row((_setting_label(setting),), columns, setting_numbers)
+        rows_by_model.setdefault(model, []).append(row)
+    notes_on_missing_seeds = []
+    for run in inputs.left_out():
+        model, setting, seed = (run.keys[key] for key in ("model", "setting", "seed"))
+        has_other_seeds = bool(numbers_by_setting[model, setting]["hits"].files)
+        if has_other_seeds:
+            notes_on_missing_seeds.append(
+                f"Without seed {seed} of {labels[model]} ({_setting_label(setting)}):"
+                f" {run.not_run}."
+            )
+    against = _setting_label(inputs.options["against"])
     return TableContent(
         heads=(headers(["Model", "Prompt"], columns),),
-        groups=tuple(Group(tuple(rows), labels[model]) for model, rows in groups.items()),
+        groups=tuple(Group(tuple(rows), labels[model]) for model, rows in rows_by_model.items()),
         caption="Effects of prompts on the criterion c and on d′: an idiom is the signal; c is"
         " negative if a model readily says yes. Rates are corrected log-linearly. Changes"
-        f" are against {SETTING_LABELS.get(against, against)}. Intervals are 95% percentiles of"
+        f" are against {against}. Intervals are 95% percentiles of"
         " a bootstrap over PIEs; p is of a paired randomization test over PIEs, corrected within a"
         " model (Holm), for d′ and c apart.",
-        notes=(*left_out, *data_notes(load_records(inputs.metrics, BiasMetrics))),
+        notes=(*notes_on_missing_seeds, *data_notes(load_records(inputs.metrics, BiasMetrics))),
     )
+
+
+def _setting_label(setting: str) -> str:
+    """Return the label of a setting; custom prompts have no other label than their name."""
+    return SETTING_LABELS.get(setting, setting)
 
 
 def compared_prompts(study: ExtendedStudy) -> DisplayInputs | None:
-    """Return inputs with the signal detection of all settings, if `prompts_against` is set."""
-    if not (against := study.beyond.prompts_against):
+    """Return inputs with the signal detection of all settings; None without `prompts_against`."""
+    against = study.beyond.prompts_against
+    if not against:
         return None
-    left_out = [run for run in study.plan if run.lacks]
-    inputs = study.display_inputs(left_out, models=study.settings.models, others=study.plan.others)
+    impossible_runs = [run for run in study.plan if run.lacks]
+    inputs = study.display_inputs(
+        impossible_runs, models=study.settings.models, others=study.plan.others
+    )
     return inputs.model_copy(update={"options": {"against": against}})
 
 

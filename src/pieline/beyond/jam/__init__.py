@@ -1,1 +1,1 @@
-"""Beyond ID10M-JAM: effects of prompts and of training data on negative drift."""
+"""Compare prompts and training data on ID10M-JAM, beyond the paper."""

@@ -1,4 +1,4 @@
-"""Draw a forest plot of the effects of custom prompts and of added training data."""
+"""Draw the forest plot of the effects of custom prompts and of additional training data."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pieline.beyond.jam.metrics import Effect
 from pieline.beyond.jam.table import (
     PromptRow,
-    compared,
-    effects,
+    describe_comparison,
+    effects_inputs,
     prompt_label,
     prompt_rows,
 )
@@ -21,6 +21,7 @@ from pieline.studies.jam.metrics.scores import JamMetrics
 from pieline.studies.jam.tables.common import notes_on
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 PANELS = {
@@ -31,9 +32,11 @@ PANELS = {
 """Panel titles by usage."""
 
 
-def _effect(row: PromptRow) -> Effect | None:
-    measures = row.measures
-    return measures.drift_effect if row.usage == "all" else measures.errors_effect
+def _shown_effect(row: PromptRow) -> Effect | None:
+    """Return the effect that a panel shows: on ND for all usages, and otherwise on errors."""
+    if row.usage == "all":
+        return row.measures.drift_effect
+    return row.measures.errors_effect
 
 
 def forest(inputs: DisplayInputs) -> Drawing:
@@ -44,8 +47,9 @@ def forest(inputs: DisplayInputs) -> Drawing:
     """
     import matplotlib.pyplot as plt
 
-    rows = [row for row in prompt_rows(inputs) if _effect(row)]
-    runs = list(dict.fromkeys(row.run for row in rows))
+    rows = list(prompt_rows(inputs))
+    # A row of the figure, from top to bottom, for each run with an effect.
+    runs = list(dict.fromkeys(row.run for row in rows if _shown_effect(row)))
     labels = inputs.labels()
     figure, axes = plt.subplots(
         1, 3, figsize=(PAGE_WIDTH, 1.0 + 0.2 * len(runs)), sharey=True, layout="constrained"
@@ -54,31 +58,37 @@ def forest(inputs: DisplayInputs) -> Drawing:
         axis.axvline(0, linewidth=0.8, color="#777777")
         axis.set_title(title)
         axis.set(xlabel="difference (points)")
-        shown = [row for row in rows if row.usage == usage]
-        if not shown:
+        has_effect = False
+        for row in rows:
+            effect = _shown_effect(row)
+            if row.usage == usage and effect:
+                _draw_effect(axis, runs.index(row.run), effect)
+                has_effect = True
+        if not has_effect:
             axis.set_xticks([])
             axis.text(0.5, 0.5, "nothing to compare", transform=axis.transAxes, ha="center")
-        for row in shown:
-            effect = _effect(row)
-            assert effect  # filtered above
-            place, value = runs.index(row.run), 100 * effect.difference
-            if effect.interval:
-                ends = [100 * end for _, end in effect.interval]
-                axis.plot(ends, [place, place], linewidth=0.9, color="#333333")
-            face = "#333333" if effect.p_holm < 0.05 else "white"
-            axis.plot(value, place, "o", markersize=4, color="#333333", markerfacecolor=face)
-    names = [
+    run_labels = [
         f"{labels[run.model]}, {get_language(run.language).label}: {prompt_label(run.setting)}"
         for run in runs
     ]
-    axes[0].set_yticks(range(len(runs)), names)
+    axes[0].set_yticks(range(len(runs)), run_labels)
     axes[0].set_ylim(max(0.5, len(runs) - 0.5), -0.5)
     notes = (
-        f"{compared(inputs)}; filled: p < 0.05 (Holm).",
+        f"{describe_comparison(inputs)}; filled: p < 0.05 (Holm).",
         *notes_on(load_records(inputs.metrics, JamMetrics), inputs),
     )
     add_notes(figure, notes)
     return figure
+
+
+def _draw_effect(axis: Axes, y: int, effect: Effect) -> None:
+    """Draw an effect with its interval, in percentage points; a filled marker is significant."""
+    if effect.interval:
+        bounds = [100 * effect.interval.low, 100 * effect.interval.high]
+        axis.plot(bounds, [y, y], linewidth=0.9, color="#333333")
+    face = "#333333" if effect.p_holm < 0.05 else "white"
+    difference = 100 * effect.difference
+    axis.plot(difference, y, "o", markersize=4, color="#333333", markerfacecolor=face)
 
 
 PROMPTS_FIGURE = Figure(
@@ -86,5 +96,5 @@ PROMPTS_FIGURE = Figure(
     NOT_IN_PAPER,
     "Effects of prompts and training data, with 95% intervals.",
     forest,
-    effects,
+    effects_inputs,
 )

@@ -1,4 +1,4 @@
-"""Divide the PIEs of ID10M-JAM into folds, so that no encoder is trained on PIEs that it tags."""
+"""Divide the PIEs of ID10M-JAM into folds, so that no encoder tags PIEs from its training data."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -8,29 +8,46 @@ from pieline.studies.jam.raw.id10m import TaggedSentence
 from pieline.studies.jam.records import JamSentence
 
 FOLDS = 2
-"""Number of folds, each tagged by its own encoder, if test sentences are added to training."""
+"""Number of folds if test sentences are added to the training data.
+
+The encoder that tags a fold is trained on the sentences outside the fold.
+"""
 
 
 def assign_folds(sentences: Sequence[JamSentence], count: int) -> dict[str, int]:
-    """Return the fold (from 0) of each original by id; originals with the same PIE share a fold."""
-    groups: list[list[JamSentence]] = []
-    for item in sentences:
-        if item.is_original:
-            group = next((group for group in groups if _share_pie(item, group)), None)
-            if group is None:
-                groups.append(group := [])
-            group.append(item)
-    return {item.id: number % count for number, group in enumerate(groups) for item in group}
+    """Return the fold (from 0) of each original by id; originals with the same PIE share a fold.
+
+    Args:
+        sentences: Originals and variants.
+        count: Number of folds.
+    """
+    groups_with_same_pie: list[list[JamSentence]] = []
+    for sentence in sentences:
+        if sentence.is_original:
+            _add_to_group(sentence, groups_with_same_pie)
+    fold_of_original = {}
+    for number, group in enumerate(groups_with_same_pie):
+        for original in group:
+            fold_of_original[original.id] = number % count
+    return fold_of_original
 
 
-def _share_pie(original: JamSentence, group: Sequence[JamSentence]) -> bool:
-    """Return whether a PIE of the original matches one of the group, in either direction."""
-    for one, item in product(original.pies, group):
-        for other in item.pies:
-            if matches_pie(one, other, language=original.language) or matches_pie(
-                other, one, language=original.language
-            ):
-                return True
+def _add_to_group(original: JamSentence, groups: list[list[JamSentence]]) -> None:
+    """Add an original to the first group that shares a PIE with it, or to a new group."""
+    for group in groups:
+        if any(_share_pie(original, member) for member in group):
+            group.append(original)
+            return
+    groups.append([original])
+
+
+def _share_pie(original: JamSentence, other: JamSentence) -> bool:
+    """Return whether a PIE of `original` and a PIE of `other` match, in either direction."""
+    for pie, other_pie in product(original.pies, other.pies):
+        if matches_pie(pie, other_pie, language=original.language):
+            return True
+        if matches_pie(other_pie, pie, language=original.language):
+            return True
     return False
 
 
@@ -49,8 +66,10 @@ def texts_outside_fold(
         fold: Fold to exclude.
         originals_only: Whether to exclude variants.
     """
-    return [
-        TaggedSentence(item.id, item.tokens, item.tags)
-        for item in sentences
-        if folds[item.original_id] != fold and (item.is_original or not originals_only)
-    ]
+    training_sentences = []
+    for sentence in sentences:
+        is_outside_fold = folds[sentence.original_id] != fold
+        is_wanted = sentence.is_original or not originals_only
+        if is_outside_fold and is_wanted:
+            training_sentences.append(TaggedSentence(sentence.id, sentence.tokens, sentence.tags))
+    return training_sentences

@@ -1,12 +1,11 @@
 """Compare runs of one model with different prompts on the same originals.
 
-Negative drift alone is insufficient: a model that never names an idiom never drifts. Therefore
-error rates on variants are reported as well: false alarms for literal PIEs and misses for idiomatic
-ones.
+Negative drift alone is insufficient: a model that never names an idiom never drifts. Therefore,
+error rates on variants are reported as well. These errors are false alarms for literal PIEs, and
+misses for idiomatic PIEs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import NamedTuple
 
@@ -27,33 +26,34 @@ USAGES: Mapping[str, tuple[bool, ...]] = {
     "literal": (False,),
     "idiomatic": (True,),
 }
-"""Values of `is_figurative` in each subset of originals."""
+"""Values of `is_figurative` of the originals in each group of usages."""
 Seeds = Sequence[Sequence[JudgedOriginal]]
+"""The judged originals of each seed of a run."""
 
 
 class Effect(DriftComparison):
     """Difference between a run and the baseline on the same originals.
 
     Attributes:
-        interval: 95% bootstrap interval of the difference (fraction) over originals; null if it is
-            undefined.
+        interval: 95% bootstrap interval of the difference (fraction) over originals; null if the
+            interval is undefined.
     """
 
     interval: Interval | None
 
 
 class PromptMeasures(NamedTuple):
-    """Measures of one prompt on originals of one usage, over all seeds; shares are fractions.
+    """Measures of one setting on originals of one usage, over all seeds; shares are fractions.
 
     Attributes:
         accuracy: Accuracy on originals; None without originals.
-        success: Mean of S over seeds.
+        success: S, averaged over seeds.
         drift: ND; None if S is 0.
         errors: Share of misjudged variants among all variants; None without variants.
-        drift_effect: Difference in ND from the baseline; None for the baseline itself, without its
-            run, and if ND is undefined for either setting.
-        errors_effect: Difference in `errors` from the baseline; None for the baseline itself,
-            without its run, and without variants.
+        drift_effect: Difference in ND from the baseline. None for the baseline itself, if the
+            baseline was not run, and if ND is undefined for either setting.
+        errors_effect: Difference in `errors` from the baseline. None for the baseline itself, if
+            the baseline was not run, and without variants.
     """
 
     accuracy: float | None
@@ -69,15 +69,19 @@ def _share(name: str, value: Callable[[PromptMeasures], float | None]) -> Measur
 
 
 def _difference(
-    name: str, get: Callable[[PromptMeasures], Effect | None]
+    name: str, get_effect: Callable[[PromptMeasures], Effect | None]
 ) -> Measure[PromptMeasures]:
     """Return a measure of an effect in percentage points."""
-    in_percent: Measure[PromptMeasures] = share(
-        name,
-        lambda item: effect.difference if (effect := get(item)) else None,
-        lambda item: effect.interval if (effect := get(item)) else None,
-    )
-    return replace(in_percent, unit="points")
+
+    def difference(measures: PromptMeasures) -> float | None:
+        effect = get_effect(measures)
+        return effect.difference if effect else None
+
+    def interval(measures: PromptMeasures) -> Interval | None:
+        effect = get_effect(measures)
+        return effect.interval if effect else None
+
+    return share(name, difference, interval, unit="points")
 
 
 SHARES = (
@@ -86,12 +90,12 @@ SHARES = (
     _share("negative_drift", lambda item: item.drift),
     _share("variant_errors", lambda item: item.errors),
 )
-"""Measures of a setting."""
+"""Measures that read the shares and numbers of a setting."""
 EFFECTS = {
     "drift_effect": _difference("negative_drift_difference", lambda item: item.drift_effect),
     "errors_effect": _difference("variant_errors_difference", lambda item: item.errors_effect),
 }
-"""Measures of the difference from the reference, by field of `PromptMeasures`."""
+"""Measures that read the difference from the baseline, by field of `PromptMeasures`."""
 
 
 def prompt_measures(
@@ -117,60 +121,89 @@ def prompt_measures(
     Raises:
         ValueError: The runs have different originals.
     """
-    selected: dict[str, Seeds] = {}
-    for name, seeds in runs.items():
-        selected[name] = [
-            [case for case in seed if case.is_figurative in USAGES[usage]] for seed in seeds
+    usage_runs: dict[str, Seeds] = {}
+    for setting, seeds in runs.items():
+        usage_runs[setting] = [
+            [original for original in seed if original.is_figurative in USAGES[usage]]
+            for seed in seeds
         ]
-    compared = [name for name in runs if name != baseline and baseline in runs]
-
-    def compare(
-        count: Callable[[JudgedOriginal], tuple[int, int]],
-    ) -> tuple[dict[str, Counts], dict[str, Effect]]:
-        parts = counts_by_original(selected, count)
-        pairs = [(name, baseline) for name in compared if parts[name].size]
-        tests = compare_shares(parts, pairs, permutations=permutations, seed=0)
-        effects = {}
-        for (name, _), test in tests.items():
-            interval = difference_interval(parts[name], parts[baseline], resamples=resamples)
-            effects[name] = Effect(**test.model_dump(), interval=interval)
-        return parts, effects
-
-    drifts, drift_effects = compare(successes_and_flips)
-    errors, errors_effects = compare(variants_and_errors)
+    drifts = counts_by_original(usage_runs, successes_and_flips)
+    errors = counts_by_original(usage_runs, variants_and_errors)
+    drift_effects = _effects(drifts, baseline, permutations=permutations, resamples=resamples)
+    errors_effects = _effects(errors, baseline, permutations=permutations, resamples=resamples)
     measures = {}
-    for name, seeds in selected.items():
-        right = [share for share in map(accuracy, seeds) if share is not None]
-        measures[name] = PromptMeasures(
-            accuracy=fmean(right) if right else None,
-            success=float(drifts[name][:1].sum()),
-            drift=_ratio(drifts[name]),
-            errors=_ratio(errors[name]),
-            drift_effect=drift_effects.get(name),
-            errors_effect=errors_effects.get(name),
+    for setting, seeds in usage_runs.items():
+        seed_accuracies = [accuracy(seed) for seed in seeds]
+        known_accuracies = [value for value in seed_accuracies if value is not None]
+        success = drifts[setting][:1].sum()
+        measures[setting] = PromptMeasures(
+            accuracy=fmean(known_accuracies) if known_accuracies else None,
+            success=float(success),
+            drift=_ratio(drifts[setting]),
+            errors=_ratio(errors[setting]),
+            drift_effect=drift_effects.get(setting),
+            errors_effect=errors_effects.get(setting),
         )
     return measures
 
 
+def _effects(
+    counts: Mapping[str, Counts], baseline: str, *, permutations: int, resamples: int
+) -> dict[str, Effect]:
+    """Compare each setting with the baseline; settings without originals have no effect.
+
+    Args:
+        counts: Denominators and numerators by setting (see `difference_interval`).
+        baseline: Setting to compare with; may be missing from `counts`.
+        permutations: Maximum number of sign patterns.
+        resamples: Number of bootstrap resamples.
+    """
+    if baseline not in counts:
+        return {}
+    compared_settings = [
+        setting for setting in counts if setting != baseline and counts[setting].size
+    ]
+    pairs = [(setting, baseline) for setting in compared_settings]
+    effects = {}
+    tests = compare_shares(counts, pairs, permutations=permutations, seed=0)
+    for (setting, _baseline), test in tests.items():
+        interval = difference_interval(counts[setting], counts[baseline], resamples=resamples)
+        effects[setting] = Effect(**test.model_dump(), interval=interval)
+    return effects
+
+
 def variants_and_errors(case: JudgedOriginal) -> tuple[int, int]:
-    """Return the number of an original's variants, and the number that were misjudged."""
-    return len(case.variants), sum(not right for right in case.variants.values())
+    """Return the number of an original's variants, and the number of misjudged variants."""
+    misjudged = [variant for variant, is_right in case.variants.items() if not is_right]
+    return len(case.variants), len(misjudged)
 
 
 def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Interval | None:
     """Return the 95% bootstrap interval of the difference between two paired shares.
 
-    Both arrays have shape (2, originals): denominator and numerator. Returns None for fewer than
-    two originals, or if the difference is undefined in all resamples.
+    The interval is None for fewer than two originals, or if the difference is undefined in all
+    resamples.
+
+    Args:
+        first: Denominator and numerator of the first share, shape (2, originals).
+        second: Denominator and numerator of the second share, in the same shape.
+        resamples: Number of resamples of the originals.
     """
-    if first.shape[1] < 2:
+    _, originals = first.shape
+    if originals < 2:
         return None
-    draws = draw_units([0] * first.shape[1], resamples=resamples, seed=0)
-    shares = (resampled_ratios(draws, counted, base) for base, counted in (first, second))
-    return percentile_interval(next(shares) - next(shares))
+    draws = draw_units([0] * originals, resamples=resamples, seed=0)
+    first_denominator, first_numerator = first
+    second_denominator, second_numerator = second
+    first_shares = resampled_ratios(draws, first_numerator, first_denominator)
+    second_shares = resampled_ratios(draws, second_numerator, second_denominator)
+    return percentile_interval(first_shares - second_shares)
 
 
-def _ratio(parts: Counts) -> float | None:
-    """Return numerator over denominator; None if the denominator is zero."""
-    base = parts[:1].sum()
-    return float(parts[1].sum() / base) if base else None
+def _ratio(counts: Counts) -> float | None:
+    """Return the sum of numerators over the sum of denominators; None for a denominator of zero.
+
+    The shape of `counts` is (2, originals), or (0,) without originals.
+    """
+    denominator = counts[:1].sum()  # 0 without originals
+    return float(counts[1].sum() / denominator) if denominator else None

@@ -1,4 +1,4 @@
-"""ID10M-JAM with comparisons of custom prompts and of training data."""
+"""Extend ID10M-JAM by comparisons of custom prompts and of training data."""
 
 from pieline.beyond.extended import Extended, check_reference
 from pieline.beyond.jam import figure, table
@@ -15,16 +15,21 @@ class ExtendedJam(Extended[JamSettings, BeyondJam], JamStudy):
     displays = (*JamStudy.displays, table.PROMPTS_TABLE, figure.PROMPTS_FIGURE)
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for invalid settings."""
+        """Validate the settings.
+
+        Raises:
+            UserError: A setting is invalid.
+        """
         super().check(where)
         check_reference(self.beyond.prompts_against, self.settings, "beyond.jam.prompts_against")
 
     def added_settings(self) -> list[str]:
-        """Return the configured encoder settings that add training texts."""
+        """Return the configured encoder settings whose training data contains additional texts."""
         return self.beyond.added_settings()
 
 
 def added_texts(study: Jam, language: str, setting: str) -> str:
     """Return the path of the texts that a setting adds to the training data."""
-    neutral = files.uses_neutral_contexts(study, setting)
-    return (paths.NEUTRAL_CONTEXTS if neutral else paths.DATASET).format(language=language)
+    adds_neutral_contexts = files.uses_neutral_contexts(study, setting)
+    pattern = paths.NEUTRAL_CONTEXTS if adds_neutral_contexts else paths.DATASET
+    return pattern.format(language=language)

@@ -1,4 +1,4 @@
-"""Build the table that compares custom prompts, and training data of encoders, with a reference."""
+"""Build the table of the effects of custom prompts and of additional training data."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -32,12 +32,16 @@ from pieline.studies.jam.tables.common import (
     title_of,
 )
 
-NONE = "always-none"
+ALWAYS_NONE = "always-none"
 """Baseline that never drifts because it names no idiom."""
 
 
 class PromptRow(NamedTuple):
-    """Measures of a run on originals of one usage, and the setting it is compared with."""
+    """Measures of a run on originals of one usage.
+
+    Attributes:
+        against: Setting with which the run is compared.
+    """
 
     run: RunKey
     usage: str
@@ -46,53 +50,60 @@ class PromptRow(NamedTuple):
 
 
 def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
-    """Yield a row for each language, model, usage and setting; the rows of `NONE` come last.
+    """Yield a row for each language, model, usage and setting.
 
-    The options are `against` (reference setting for prompts, or null), `permutations` and
-    `resamples`. The reference for encoders is the setting without added training texts.
+    The rows of `ALWAYS_NONE` come last. The options of `inputs` are `against` (reference setting
+    for prompts, or null), `permutations` and `resamples`. The reference for encoders is the setting
+    without additional training texts.
     """
-    our_runs = by_run(load_records(inputs.metrics, JamMetrics))
-    counts = {name: inputs.options[name] for name in ("permutations", "resamples")}
-    models = dict.fromkeys((*(key.model for key in our_runs if key.model != NONE), NONE))
-    for language, model in product(languages_of(our_runs), models):
-        judged = {
-            key.setting: [item.judged for item in seeds]
-            for key, seeds in our_runs.items()
-            if key[1:] == (model, language)
+    metrics_by_run = by_run(load_records(inputs.metrics, JamMetrics))
+    models = list(dict.fromkeys(run.model for run in metrics_by_run if run.model != ALWAYS_NONE))
+    for language, model in product(languages_of(metrics_by_run), [*models, ALWAYS_NONE]):
+        judged_by_setting = {
+            run.setting: [metrics.judged for metrics in metrics_of_seeds]
+            for run, metrics_of_seeds in metrics_by_run.items()
+            if run.model == model and run.language == language
         }
-        against = FINE_TUNED if FINE_TUNED in judged else inputs.options["against"]
+        is_encoder = FINE_TUNED in judged_by_setting
+        against = FINE_TUNED if is_encoder else inputs.options["against"]
         for usage in USAGES:
-            measured = prompt_measures(judged, against, usage, **counts)
-            for setting, measures in measured.items():
+            measures_by_setting = prompt_measures(
+                judged_by_setting,
+                against,
+                usage,
+                permutations=inputs.options["permutations"],
+                resamples=inputs.options["resamples"],
+            )
+            for setting, measures in measures_by_setting.items():
                 yield PromptRow(RunKey(setting, model, language), usage, measures, against)
 
 
-def compared(inputs: DisplayInputs) -> str:
-    """Return a description of what the table and the figure compare."""
-    pairs = []
+def describe_comparison(inputs: DisplayInputs) -> str:
+    """Return a phrase that states what the table and the figure compare."""
+    comparisons = []
     if inputs.options["against"]:
-        pairs.append(f"prompts of this project against {title_of(inputs.options['against'])}")
+        comparisons.append(f"prompts of this project against {title_of(inputs.options['against'])}")
     if inputs.options["added"]:
-        pairs.append("encoders trained with texts of other PIEs against those without")
-    text = " and ".join(pairs)
-    return text[:1].upper() + text[1:]
+        comparisons.append("encoders trained with texts of other PIEs against those without")
+    phrase = " and ".join(comparisons)
+    return phrase[:1].upper() + phrase[1:]
 
 
 def prompt_label(setting: str) -> str:
     """Return the display name of a setting in the table and the figure."""
-    return BASELINES[NONE] if setting == BASELINE else title_of(setting)
+    return BASELINES[ALWAYS_NONE] if setting == BASELINE else title_of(setting)
 
 
 def prompt_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the measures of each setting by usage, and its differences from the reference."""
-    numbers, our_runs = OurNumbers(inputs.study), runs_with_files(inputs)
-    for key, usage, measures, against in prompt_rows(inputs):
-        keys = {**key._asdict(), "scope": usage}
-        files = [path for _, path in our_runs[key]]
-        obstacles = obstacles_of(*(item for item, _ in our_runs[key]))
+    """Return the measures of each setting by usage, and the differences from the reference."""
+    numbers, files_by_run = OurNumbers(inputs.study), runs_with_files(inputs)
+    for run, usage, measures, against in prompt_rows(inputs):
+        keys = {**run._asdict(), "scope": usage}
+        files = [path for _, path in files_by_run[run]]
+        obstacles = obstacles_of(*(metrics for metrics, _ in files_by_run[run]))
         numbers.add(keys, SHARES, measures, files=files, obstacles=obstacles)
-        for name, difference in EFFECTS.items():
-            if effect := getattr(measures, name):
+        for field, difference in EFFECTS.items():
+            if effect := getattr(measures, field):
                 numbers.add(
                     {**keys, "against": against},
                     [difference],
@@ -102,85 +113,108 @@ def prompt_numbers(inputs: DisplayInputs) -> pd.DataFrame:
                     p_value=effect.p_value,
                     p_holm=effect.p_holm,
                 )
-    for key, reason in missing_runs(inputs, our_runs).items():
-        numbers.add({**key._asdict(), "scope": "all"}, SHARES, None, not_run=reason)
+    for run, reason in missing_runs(inputs, files_by_run).items():
+        numbers.add({**run._asdict(), "scope": "all"}, SHARES, None, not_run=reason)
     return numbers.frame()
+
+
+COLUMNS = [
+    Column("accuracy", "Accuracy (%)", r"Accuracy (\%)"),
+    Column("success", "S_M", "$S_M$"),
+    Column("negative_drift", "ND_M (%)", r"$\mathit{ND}_M$ (\%)"),
+    Column("negative_drift_difference", "difference", interval=1),
+    Column("negative_drift_difference", "p", "$p$", p_value=True),
+    Column("variant_errors", "errors (%)", r"errors (\%)"),
+    Column("variant_errors_difference", "difference", interval=1),
+    Column("variant_errors_difference", "p", "$p$", p_value=True),
+]
+
+
+def _groups(numbers: pd.DataFrame, inputs: DisplayInputs) -> list[Group]:
+    """Return a group of rows for each model and language.
+
+    For each usage, a group has rows for the settings of the model, and a row for `ALWAYS_NONE`.
+    Rows for the settings that were not run come last.
+    """
+    labels = inputs.labels()
+    metrics_by_run = by_run(load_records(inputs.metrics, JamMetrics))
+    numbers_by_row: dict[tuple[RunKey, str], dict[str, Number]] = {}
+    for row_key, row_numbers in rows_of(numbers, (*RunKey._fields, "scope")).items():
+        *run_key, usage = row_key
+        numbers_by_row[RunKey(*run_key), usage] = row_numbers
+
+    def make_row(run: RunKey, usage: str) -> Row:
+        label = label_with_unreadable_answers(
+            prompt_label(run.setting), metrics_by_run.get(run, [])
+        )
+        return number_row((usage, label), COLUMNS, numbers_by_row[run, usage])
+
+    runs_by_group: dict[tuple[str, str], list[RunKey]] = {}
+    for run in dict.fromkeys(run for run, _usage in numbers_by_row):
+        if run.setting != BASELINE:
+            runs_by_group.setdefault((run.model, run.language), []).append(run)
+
+    groups = []
+    for (model, language), group_runs in runs_by_group.items():
+        shown_runs = [*group_runs, RunKey(BASELINE, ALWAYS_NONE, language)]
+        rows = [
+            make_row(run, usage)
+            for usage, run in product(USAGES, shown_runs)
+            if run in metrics_by_run
+        ]
+        rows += [make_row(run, "all") for run in group_runs if run not in metrics_by_run]
+        groups.append(Group(tuple(rows), f"{labels[model]}, {get_language(language).label}"))
+    return groups
 
 
 def prompts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of the effects of prompts and training data, by usage."""
-    labels, metrics = inputs.labels(), load_records(inputs.metrics, JamMetrics)
-    our_runs = by_run(metrics)
-    columns = [
-        Column("accuracy", "Accuracy (%)", r"Accuracy (\%)"),
-        Column("success", "S_M", "$S_M$"),
-        Column("negative_drift", "ND_M (%)", r"$\mathit{ND}_M$ (\%)"),
-        Column("negative_drift_difference", "difference", interval=1),
-        Column("negative_drift_difference", "p", "$p$", p_value=True),
-        Column("variant_errors", "errors (%)", r"errors (\%)"),
-        Column("variant_errors_difference", "difference", interval=1),
-        Column("variant_errors_difference", "p", "$p$", p_value=True),
-    ]
-    by_row = {
-        (RunKey(*key), usage): of_row
-        for (*key, usage), of_row in rows_of(numbers, (*RunKey._fields, "scope")).items()
-    }
-    groups: dict[str, list[Row]] = {}
-
-    def add(title: str, key: RunKey, usage: str, of_row: dict[str, Number]) -> None:
-        name = label_with_unreadable_answers(prompt_label(key.setting), our_runs.get(key, []))
-        groups.setdefault(title, []).append(number_row((usage, name), columns, of_row))
-
-    runs = dict.fromkeys(key for key, _ in by_row if key.setting != BASELINE)
-    for model, language in dict.fromkeys(key[1:] for key in runs):
-        title = f"{labels[model]}, {get_language(language).label}"
-        none = RunKey(BASELINE, NONE, language)
-        of_model = [*(key for key in runs if key[1:] == (model, language)), none]
-        for usage, key in product(USAGES, of_model):
-            if key in our_runs:
-                add(title, key, usage, by_row[key, usage])
-        for key in of_model:
-            if key not in our_runs and key != none:
-                add(title, key, "all", by_row[key, "all"])
+    comparison = describe_comparison(inputs)
     return TableContent(
-        heads=(headers(["Run", "PIE", "Setting"], columns),),
-        groups=tuple(Group(tuple(rows), title) for title, rows in groups.items()),
-        caption=f"{compared(inputs)} on the same originals: negative drift, and errors on all"
-        " variants, which are false alarms where the PIE is literal and misses where it is"
+        heads=(headers(["Run", "PIE", "Setting"], COLUMNS),),
+        groups=tuple(_groups(numbers, inputs)),
+        caption=f"{comparison} on the same originals: negative drift, and errors on"
+        " all variants, which are false alarms where the PIE is literal and misses where it is"
         " idiomatic. Differences are in points, with 95% bootstrap intervals over"
         " originals; p is of a two-sided paired randomization test that swaps two runs"
         " on whole originals, corrected within a model, language and usage (Holm).",
         notes=(
-            f"{BASELINES[NONE]} never drifts and misses every idiom: a change that only lowers"
-            " ND_M, or trades misses for false alarms, is no improvement.",
-            *notes_on(metrics, inputs),
+            f"{BASELINES[ALWAYS_NONE]} never drifts and misses every idiom: a change that only"
+            " lowers ND_M, or trades misses for false alarms, is no improvement.",
+            *notes_on(load_records(inputs.metrics, JamMetrics), inputs),
         ),
         long=True,
         label_widths=(0.14, 0.07, 0.16),
     )
 
 
-def effects(study: ExtendedStudy) -> DisplayInputs | None:
-    """Return inputs with the runs to compare, their references and `always-none`.
+def effects_inputs(study: ExtendedStudy) -> DisplayInputs | None:
+    """Return inputs with the compared runs, the reference runs and `ALWAYS_NONE`.
 
-    The result is None unless `prompts_against` is set or encoders are trained with added texts.
+    The result is None without results, and unless `prompts_against` or `training_contexts` is set.
     """
     settings, against = study.settings, study.beyond.prompts_against
-    added = study.beyond.added_settings()
-    if not (has_results(study) and (against or added)):
+    added_settings = study.beyond.added_settings()
+    if not has_results(study):
         return None
-    shown = [FINE_TUNED, *added] if added else []
-    shown += [against, *settings.prompts] if against else []
-    runs = study.plan.select(kind=("llm", "encoder"), experiment="", setting=shown)
-    none = [paths.baselines(language)[0] for language in settings.languages]
+    shown_settings = []
+    if added_settings:
+        shown_settings += [FINE_TUNED, *added_settings]
+    if against:
+        shown_settings += [against, *settings.prompts]
+    if not shown_settings:
+        return None
+    runs = study.plan.select(kind=("llm", "encoder"), experiment="", setting=shown_settings)
+    # The first baseline is ALWAYS_NONE.
+    always_none_files = [paths.baselines(language)[0] for language in settings.languages]
     options = {
         "against": against,
-        "added": bool(added),
+        "added": bool(added_settings),
         "permutations": settings.permutations,
         "resamples": settings.bootstrap_resamples,
     }
-    given = study.display_inputs(runs, models=settings.models, others=none)
-    return given.model_copy(update={"options": options})
+    inputs = study.display_inputs(runs, models=settings.models, others=always_none_files)
+    return inputs.model_copy(update={"options": options})
 
 
 PROMPTS_TABLE = Table(
@@ -188,6 +222,6 @@ PROMPTS_TABLE = Table(
     NOT_IN_PAPER,
     "Effects of prompts and training data, on the same originals.",
     prompts,
-    effects,
+    effects_inputs,
     prompt_numbers,
 )

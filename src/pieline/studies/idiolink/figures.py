@@ -1,9 +1,8 @@
-"""Figures of IdioLink."""
+"""Draw the figures of IdioLink."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
 from math import isnan, nan
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,22 @@ from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Figure
 from pieline.reporting.figures import COLUMN_WIDTH, PAGE_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.ours import over_seeds
-from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink.datasets.assembly import ConstructionMetrics
 from pieline.studies.idiolink.datasets.composition import DatasetChecks
+from pieline.studies.idiolink.inputs import (
+    construction_inputs,
+    data_check_inputs,
+    fine_tuned_runs,
+    inputs_with_metrics,
+    models_of_kinds,
+    models_to_fine_tune,
+    models_to_rank,
+    zero_shot_runs,
+)
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.originals.pairs import FilterReport
 from pieline.studies.idiolink.records import DOMAINS, QUERY_MODES, TEXTS_PER_PAIR
-from pieline.studies.idiolink.tables.described import about_data, about_texts
+from pieline.studies.idiolink.tables.described import remarks_on_construction, remarks_on_texts
 from pieline.studies.idiolink.tables.finetuning import LOSSES, best_trainings, shown_loss
 from pieline.studies.idiolink.tables.significance import (
     PieMeans,
@@ -33,6 +41,7 @@ from pieline.studies.idiolink.tables.significance import (
 from pieline.studies.idiolink.tables.zero_shot import METRICS, notes_on, of_rankings
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -48,7 +57,10 @@ MODE_COLORS = {
     "instruction_sentence": "#fdc086",
     "instruction_span": "#d95f0e",
 }
-"""Colors safe for color blindness: hue encodes the instruction, lightness the embedding."""
+"""Color of each query mode, distinguishable with color blindness.
+
+The hue shows whether there is an instruction, and the lightness shows what is embedded.
+"""
 MODE_MARKERS = {"sentence": "o", "span": "s", "instruction_sentence": "^", "instruction_span": "D"}
 MODE_HATCHES = {
     "sentence": "",
@@ -56,7 +68,7 @@ MODE_HATCHES = {
     "instruction_sentence": "//////",
     "instruction_span": "//////",
 }
-"""Hatches distinguish the two hues in grey print."""
+"""Hatch of each query mode, which distinguishes the two hues in grey print."""
 
 
 def modes(inputs: DisplayInputs) -> Drawing:
@@ -67,55 +79,63 @@ def modes(inputs: DisplayInputs) -> Drawing:
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    metrics, models = load_records(inputs.metrics, IdiolinkMetrics), inputs.models
+    models = inputs.models
     rows: Any = of_rankings(inputs).itertuples()
     scores = {(row.model, row.query_mode, row.measure): row for row in rows}
     size = (COLUMN_WIDTH, 0.8 + 0.48 * len(models))
     figure, axes = plt.subplots(1, len(METRICS), figsize=size, sharey=True, layout="constrained")
     for axis, (metric, title) in zip(axes, METRICS.items(), strict=True):
-        for place, model in enumerate(models):
-            by_mode: dict[str, Any] = {
+        for y, model in enumerate(models):
+            scores_by_mode: dict[str, Any] = {
                 mode: scores[model.name, mode, metric]
                 for mode in QUERY_MODES
                 if (model.name, mode, metric) in scores
             }
-            _draw_modes(axis, place, by_mode)
+            _draw_bars_by_mode(axis, y, scores_by_mode)
         axis.set(xlim=(0, 115), xlabel=f"{title} (%)")
         axis.grid(axis="y", visible=False)
     axes[0].set_yticks(range(len(models)), ["\n".join(wrap(model.label, 16)) for model in models])
     axes[0].invert_yaxis()
     handles = [mpl.patches.Patch(**_fill(mode)) for mode in QUERY_MODES]
-    figure.legend(
-        handles, [MODE_LABELS[mode] for mode in QUERY_MODES], loc="outside upper center", ncols=2
-    )
-    notes = []
-    if metrics and metrics[0].intervals:
-        notes.append(f"Lines: 95% bootstrap intervals over {len(metrics[0].by_pie)} PIEs.")
-    notes += notes_on(metrics)
-    notes += inputs.origins()
-    add_notes(figure, notes)
+    labels = [MODE_LABELS[mode] for mode in QUERY_MODES]
+    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    add_notes(figure, _notes_on_modes(inputs))
     return figure
 
 
-def _draw_modes(axis: Axes, place: int, by_mode: Mapping[str, Any]) -> None:
-    """Draw the bars of a model around `place`, one per query mode, with intervals and numbers.
+def _notes_on_modes(inputs: DisplayInputs) -> list[str]:
+    metrics = load_records(inputs.metrics, IdiolinkMetrics)
+    notes = []
+    if metrics and metrics[0].intervals:
+        notes.append(f"Lines: 95% bootstrap intervals over {len(metrics[0].by_pie)} PIEs.")
+    return [*notes, *notes_on(metrics), *inputs.origins()]
 
-    `by_mode` are rows of our numbers; rows without a number have no bar.
+
+def _draw_bars_by_mode(axis: Axes, center: int, scores_by_mode: Mapping[str, Any]) -> None:
+    """Draw a model's bars, one per query mode, with intervals and numbers.
+
+    Args:
+        axis: Axes of the figure.
+        center: Vertical position around which the bars are centered.
+        scores_by_mode: Rows of our numbers. A row without a number has no bar.
     """
-    for number, (mode, score) in enumerate(by_mode.items()):
+    bar_distance = 0.2
+    middle = (len(scores_by_mode) - 1) / 2
+    for number, (mode, score) in enumerate(scores_by_mode.items()):
         if isnan(score.ours):
             continue
-        row = place + 0.2 * (number - (len(by_mode) - 1) / 2)
-        axis.barh(row, score.ours, height=0.18, **_fill(mode))
+        y = center + bar_distance * (number - middle)
+        axis.barh(y, score.ours, height=0.18, **_fill(mode))
+        end = score.ours
         if not isnan(score.high):
-            axis.plot([score.low, score.high], [row, row], color="black", linewidth=0.8)
-        end = score.ours if isnan(score.high) else score.high
-        axis.text(end + 1, row, f"{score.ours:.1f}", va="center", fontsize=SMALLEST)
+            axis.plot([score.low, score.high], [y, y], color="black", linewidth=0.8)
+            end = score.high
+        axis.text(end + 1, y, f"{score.ours:.1f}", va="center", fontsize=SMALLEST)
 
 
-def _zero_shot(study: ConfiguredStudy) -> DisplayInputs | None:
-    ranked = given.ranked(study)
-    return given.shown(study, given.zero_shot(study, ranked), ranked)
+def _zero_shot_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    models = models_to_rank(study)
+    return inputs_with_metrics(study, zero_shot_runs(study, models), models)
 
 
 MODES_FIGURE = Figure(
@@ -123,12 +143,12 @@ MODES_FIGURE = Figure(
     "Section 6",
     "Each model in the four query modes, with intervals over PIEs.",
     modes,
-    _zero_shot,
+    _zero_shot_inputs,
 )
 
 
 def _fill(mode: str) -> dict[str, Any]:
-    """Return the appearance of a mode's bars."""
+    """Return the appearance of the bars of a query mode, as arguments of matplotlib."""
     return {
         "facecolor": MODE_COLORS[mode],
         "hatch": MODE_HATCHES[mode],
@@ -142,8 +162,8 @@ _FILLS: dict[str, dict[str, Any]] = {
     "trained on sentences": {"facecolor": "#2171b5", "hatch": ""},
     "trained on spans (where better)": {"facecolor": "#d95f0e", "hatch": "//////"},
 }
-"""Appearance of the bars by their label; the hatch distinguishes the colors in grey print."""
-_WIDTH = 0.38
+"""Appearance of the bars by label in the legend; the hatch distinguishes colors in grey print."""
+_BAR_WIDTH = 0.38
 
 
 def finetuning(inputs: DisplayInputs) -> Drawing:
@@ -157,38 +177,39 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
 
     ours = of_rankings(inputs)
     is_tuned = ours["train_mode"] != ""
-    zero_shot = ours[~is_tuned].set_index(["model", "query_mode", "measure"])["ours"].dropna()
-    best = best_trainings(over_seeds(ours[is_tuned]))
-    tuned_names = set(ours.loc[is_tuned, "model"])
-    shown = [model for model in inputs.models if model.name in tuned_names]
-    # With few models, a row of modes fits in a column.
-    width = COLUMN_WIDTH if len(shown) < 2 else PAGE_WIDTH
-    size = (width, (1.4 + 0.05 * len(shown)) * len(METRICS))
+    tuned_models = set(ours.loc[is_tuned, "model"])
+    models = [model for model in inputs.models if model.name in tuned_models]
+    # With a single model, the four query modes fit in a column of the page.
+    width = COLUMN_WIDTH if len(models) < 2 else PAGE_WIDTH
+    size = (width, (1.4 + 0.05 * len(models)) * len(METRICS))
     figure, axes = plt.subplots(
         len(METRICS), len(QUERY_MODES), figsize=size, sharey=True, layout="constrained"
     )
-    drawn = set()
-    for row, (metric, title) in zip(axes, METRICS.items(), strict=True):
-        row[0].set_ylabel(f"{title} (%)")
-        for axis, mode in zip(row, QUERY_MODES, strict=True):
-            for place, model in enumerate(shown):
+    zero_shot = ours[~is_tuned].set_index(["model", "query_mode", "measure"])["ours"].dropna()
+    best = best_trainings(over_seeds(ours[is_tuned]))
+    drawn_labels = set()
+    for row_of_axes, (metric, title) in zip(axes, METRICS.items(), strict=True):
+        row_of_axes[0].set_ylabel(f"{title} (%)")
+        for axis, mode in zip(row_of_axes, QUERY_MODES, strict=True):
+            for x, model in enumerate(models):
                 key = (model.name, mode, metric)
                 if key in zero_shot:
-                    drawn.add(_bar(axis, place - _WIDTH / 2, zero_shot[key], "zero-shot"))
-                if trained := best.get(key):
-                    by_span = trained.train_mode.endswith("span")
-                    fill = f"trained on {'spans (where better)' if by_span else 'sentences'}"
-                    end = place + _WIDTH / 2
-                    drawn.add(_bar(axis, end, trained.ours, fill, trained.deviation))
-            _name_models(axis, [model.label for model in shown])
+                    _draw_bar(axis, x - _BAR_WIDTH / 2, zero_shot[key], "zero-shot")
+                    drawn_labels.add("zero-shot")
+                if training := best.get(key):
+                    label = _training_label(training.train_mode)
+                    x_of_bar = x + _BAR_WIDTH / 2
+                    _draw_bar(axis, x_of_bar, training.ours, label, training.deviation)
+                    drawn_labels.add(label)
+            _label_models(axis, [model.label for model in models])
             axis.set(ylim=(0, 120), yticks=range(0, 101, 20))
     for axis, mode in zip(axes[0], QUERY_MODES, strict=True):
         axis.set_title(MODE_LABELS[mode].replace(" + ", "\n+ "), fontsize=6.5)
-    labels = [label for label in _FILLS if label in drawn]
+    labels = [label for label in _FILLS if label in drawn_labels]
     handles = [mpl.patches.Patch(**_FILLS[label], edgecolor="white", lw=0) for label in labels]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    seeds = max((len(trained.seeds.split()) for trained in best.values()), default=0)
-    error_bars = f" Error bars: deviation over {seeds} seeds." if seeds > 1 else ""
+    seed_count = max((len(training.seeds.split()) for training in best.values()), default=0)
+    error_bars = f" Error bars: deviation over {seed_count} seeds." if seed_count > 1 else ""
     notes = [f"Loss of the fine-tuning: {LOSSES[shown_loss(ours)]}.{error_bars}"]
     notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))
     notes += inputs.origins()
@@ -196,24 +217,32 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
     return figure
 
 
-def _name_models(axis: Axes, labels: Sequence[str]) -> None:
-    """Label the places of the models on the horizontal axis; several labels are slanted."""
+def _training_label(train_mode: str) -> str:
+    """Return the label in the legend of models with a training mode (a key of `_FILLS`)."""
+    if train_mode.endswith("span"):
+        return "trained on spans (where better)"
+    return "trained on sentences"
+
+
+def _label_models(axis: Axes, labels: Sequence[str]) -> None:
+    """Label the models on the horizontal axis; the labels of two or more models are slanted."""
     axis.set_xlim(-0.6, len(labels) - 0.4)
-    wrapped = ["\n".join(wrap(label, 12)) for label in labels]
-    axis.set_xticks(range(len(labels)), wrapped, fontsize=SMALLEST)
+    wrapped_labels = ["\n".join(wrap(label, 12)) for label in labels]
+    axis.set_xticks(range(len(labels)), wrapped_labels, fontsize=SMALLEST)
     if len(labels) > 1:
-        for text in axis.get_xticklabels():
-            text.set(rotation=35, ha="right", rotation_mode="anchor")
+        for tick_label in axis.get_xticklabels():
+            tick_label.set(rotation=35, ha="right", rotation_mode="anchor")
     axis.grid(axis="x", visible=False)
 
 
-def _tuned(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not (models := given.tuned_bases(study)):
+def _fine_tuned_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the fine-tuned and the zero-shot runs; None without fine-tuning."""
+    models = models_to_fine_tune(study)
+    if not models:
         return None
-    embedders = given.of_kinds(study, given.ranked(study), "embedder")
-    runs = given.zero_shot(study, embedders)
-    runs += [run for run in given.tuned(study) if not run.lacks]
-    return given.shown(study, runs, models)
+    embedders = models_of_kinds(study, models_to_rank(study), "embedder")
+    runs = zero_shot_runs(study, embedders) + fine_tuned_runs(study)
+    return inputs_with_metrics(study, runs, models)
 
 
 FINETUNING_FIGURE = Figure(
@@ -221,19 +250,19 @@ FINETUNING_FIGURE = Figure(
     "Figure 3",
     "Fine-tuned models against zero-shot.",
     finetuning,
-    _tuned,
+    _fine_tuned_inputs,
 )
 
 
-def _bar(axis: Axes, place: float, value: float, label: str, deviation: float = nan) -> str:
-    """Draw a bar with the appearance of its label, and return the label."""
-    axis.bar(place, value, width=_WIDTH, **_FILLS[label], edgecolor="white", linewidth=0)
+def _draw_bar(axis: Axes, x: float, score: float, label: str, deviation: float = nan) -> None:
+    """Draw a bar with its number above; `label` (a key of `_FILLS`) determines the appearance."""
+    axis.bar(x, score, width=_BAR_WIDTH, **_FILLS[label], edgecolor="white", linewidth=0)
+    text_height = score + 3
     if not isnan(deviation):
-        axis.errorbar(place, value, yerr=deviation, color="black", linewidth=0.8, capsize=1.5)
-    end = value + 3 + (0 if isnan(deviation) else deviation)
-    text = axis.text(place, end, f"{value:.1f}", ha="center", va="bottom", rotation=90)
+        axis.errorbar(x, score, yerr=deviation, color="black", linewidth=0.8, capsize=1.5)
+        text_height += deviation
+    text = axis.text(x, text_height, f"{score:.1f}", ha="center", va="bottom", rotation=90)
     text.set_fontsize(SMALLEST)
-    return label
 
 
 def flow(inputs: DisplayInputs) -> Drawing:
@@ -242,36 +271,35 @@ def flow(inputs: DisplayInputs) -> Drawing:
 
     metrics = load_record(inputs.metrics[0], ConstructionMetrics)
     report = load_record(inputs.files["filter_report"], FilterReport)
-    corrections = (metrics.gold_corrections, metrics.silver_corrections)
     panels = {
-        "PIEs": [
-            ("in MAGPIE", report.pies),
-            ("frequent and balanced", report.candidates),
-            ("used", report.kept),
-        ],
-        "documents and queries": [
-            ("generated", metrics.texts),
-            ("automatically valid", metrics.labels.get("valid", 0)),
-            ("checked by people", metrics.gold_texts),
-            ("corrected", sum(counts.corrected for counts in corrections)),
-        ],
+        "PIEs": {
+            "in MAGPIE": report.pies,
+            "frequent and balanced": report.candidates,
+            "used": report.kept,
+        },
+        "documents and queries": {
+            "generated": metrics.texts,
+            "automatically valid": metrics.labels.get("valid", 0),
+            "checked by people": metrics.gold_texts,
+            "corrected": metrics.gold_corrections.corrected + metrics.silver_corrections.corrected,
+        },
     }
     figure, axes = plt.subplots(
         len(panels),
         1,
         figsize=(COLUMN_WIDTH, 2.4),
-        height_ratios=[len(steps) for steps in panels.values()],
+        height_ratios=[len(count_by_step) for count_by_step in panels.values()],
         layout="constrained",
     )
-    for axis, (title, steps) in zip(axes, panels.items(), strict=True):
-        counts = [count for _, count in steps]
-        bars = axis.barh(range(len(steps)), counts, height=0.6, color="#2171b5")
+    for axis, (title, count_by_step) in zip(axes, panels.items(), strict=True):
+        counts = list(count_by_step.values())
+        bars = axis.barh(range(len(counts)), counts, height=0.6, color="#2171b5")
         axis.bar_label(bars, [f"{count:,}" for count in counts], padding=2, fontsize=SMALLEST)
-        axis.set_yticks(range(len(steps)), [name for name, _ in steps])
+        axis.set_yticks(range(len(counts)), list(count_by_step))
         axis.invert_yaxis()
         axis.set(title=title, xlim=(0, 1.15 * max(1, *counts)))
         axis.grid(axis="y", visible=False)
-    add_notes(figure, about_data(sample=metrics.sample, released=False)[1])
+    add_notes(figure, remarks_on_construction(metrics).notes)
     return figure
 
 
@@ -280,7 +308,7 @@ FLOW = Figure(
     "Section 3.2",
     "From the PIEs of MAGPIE to documents and queries.",
     flow,
-    given.construction,
+    construction_inputs,
 )
 
 
@@ -289,42 +317,47 @@ def domains(inputs: DisplayInputs) -> Drawing:
     import matplotlib.pyplot as plt
 
     checks = load_record(inputs.metrics[0], DatasetChecks)
-    columns = [
+    collections_and_usages = [
         (collection, usage) for collection, usages in TEXTS_PER_PAIR.items() for usage in usages
     ]
-    present = set(chain.from_iterable(checks.domain_usage.values()))
-    shown: list[str] = [domain for domain in DOMAINS if domain in present]
-    shown += sorted(present.difference(DOMAINS))
+    shown_domains = _domains_with_texts(checks)
     counts = []
-    for domain in shown:
-        row = []
-        for collection, usage in columns:
-            by_domain = checks.domain_usage.get(collection, {})
-            row.append(by_domain.get(domain, {}).get(usage, 0))
-        counts.append(row)
+    for domain in shown_domains:
+        domain_counts = []
+        for collection, usage in collections_and_usages:
+            count_by_domain = checks.domain_usage.get(collection, {})
+            domain_counts.append(count_by_domain.get(domain, {}).get(usage, 0))
+        counts.append(domain_counts)
     figure, axis = plt.subplots(
-        figsize=(COLUMN_WIDTH, 0.9 + 0.2 * len(shown)), layout="constrained"
+        figsize=(COLUMN_WIDTH, 0.9 + 0.2 * len(shown_domains)), layout="constrained"
     )
     axis.imshow(counts, cmap="Blues", aspect="auto", vmin=0)
-    darkest = max(chain.from_iterable(counts), default=0)
-    for place, row in enumerate(counts):
-        for number, count in enumerate(row):
-            color = "white" if count > 0.6 * darkest else "black"
-            axis.text(number, place, f"{count:,}", ha="center", va="center", color=color)
-    labels = [
-        f"{usage}, {'queries' if collection == 'queries' else 'documents'}"
-        for collection, usage in columns
-    ]
-    axis.set_xticks(range(len(columns)), labels, fontsize=SMALLEST)
-    for label in axis.get_xticklabels():
-        label.set(rotation=35, ha="right", rotation_mode="anchor")
-    axis.set_yticks(range(len(shown)), shown)
+    highest_count = max((max(domain_counts) for domain_counts in counts), default=0)
+    for y, domain_counts in enumerate(counts):
+        for x, count in enumerate(domain_counts):
+            is_on_dark_cell = count > 0.6 * highest_count
+            color = "white" if is_on_dark_cell else "black"
+            axis.text(x, y, f"{count:,}", ha="center", va="center", color=color)
+    labels = [f"{usage}, {collection}" for collection, usage in collections_and_usages]
+    axis.set_xticks(range(len(labels)), labels, fontsize=SMALLEST)
+    for tick_label in axis.get_xticklabels():
+        tick_label.set(rotation=35, ha="right", rotation_mode="anchor")
+    axis.set_yticks(range(len(shown_domains)), shown_domains)
     axis.grid(visible=False)
     axis.tick_params(length=0)
     for side in axis.spines.values():
         side.set_visible(False)
-    add_notes(figure, about_texts(checks)[1])
+    add_notes(figure, remarks_on_texts(checks).notes)
     return figure
+
+
+def _domains_with_texts(checks: DatasetChecks) -> list[str]:
+    """Return the domains that have texts: the paper's domains in order, then the user's domains."""
+    domains_with_texts: set[str] = set()
+    for counts_by_domain in checks.domain_usage.values():
+        domains_with_texts.update(counts_by_domain)
+    paper_domains: list[str] = [domain for domain in DOMAINS if domain in domains_with_texts]
+    return paper_domains + sorted(domains_with_texts.difference(DOMAINS))
 
 
 DOMAINS_FIGURE = Figure(
@@ -332,33 +365,25 @@ DOMAINS_FIGURE = Figure(
     "Section 3.2.2",
     "Texts by domain and usage.",
     domains,
-    given.data_checks,
+    data_check_inputs,
 )
 
 
 def by_pie(inputs: DisplayInputs) -> Drawing:
     """Plot the mean nDCG@10 over zero-shot models by PIE (hardest first) and query mode.
 
-    If there are fine-tuned models, a second panel shows the mean change from fine-tuning. The means
-    of a panel are over the same models, which the notes name.
+    If there are fine-tuned models, a second panel shows the mean change from fine-tuning. All means
+    of a panel are over the same models. The notes list these models.
     """
     import matplotlib.pyplot as plt
 
-    ours, labels = by_pie_numbers(inputs), inputs.labels()
+    ours = by_pie_numbers(inputs)
     means, gains = zero_shot_means(ours), gains_by_pie(ours)
     pies = hardest_first(ours, means)
     panels = {"nDCG@10 (%), zero-shot": means}
-    notes = notes_on_means(means, ours, labels)
     if gains.models:
         panels["nDCG@10, points gained"] = gains
-        names = ", ".join(labels[name] for name in gains.models)
-        losses = " and ".join(LOSSES[name] for name in sorted(set(ours["loss"]) - {""}))
-        notes.append(
-            f"Gains from fine-tuning (loss: {losses}): mean over {names}"
-            " and all trainings evaluated in the query mode; those on sentences are also evaluated"
-            " by span."
-        )
-    figure, axes = plt.subplots(
+    figure, rows_of_axes = plt.subplots(
         1,
         len(panels),
         figsize=(COLUMN_WIDTH, 0.9 + 0.11 * len(pies)),
@@ -366,27 +391,43 @@ def by_pie(inputs: DisplayInputs) -> Drawing:
         squeeze=False,
         layout="constrained",
     )
-    for axis, (title, shown) in zip(axes[0], panels.items(), strict=True):
-        _scatter_by_mode(axis, shown, pies)
+    axes = rows_of_axes[0]
+    for axis, (title, panel_means) in zip(axes, panels.items(), strict=True):
+        _scatter_by_mode(axis, panel_means, pies)
         axis.set_xlabel(title, fontsize=SMALLEST)
-    axes[0][0].set(ylim=(len(pies) - 0.4, -0.6))
-    axes[0][0].set_yticks(range(len(pies)), pies, fontsize=SMALLEST)
+    axes[0].set(ylim=(len(pies) - 0.4, -0.6))
+    axes[0].set_yticks(range(len(pies)), pies, fontsize=SMALLEST)
     if gains.models:
-        axes[0][1].axvline(0, color="black", linewidth=0.8)
-    _add_legend_of_modes(figure, {*map(str, means.values), *map(str, gains.values)})
+        axes[1].axvline(0, color="black", linewidth=0.8)
+    drawn_modes = {str(mode) for panel_means in panels.values() for mode in panel_means.values}
+    _add_legend_of_modes(figure, drawn_modes)
+    notes = notes_on_means(means, ours, inputs.labels())
+    if gains.models:
+        notes.append(_note_on_gains(gains, ours, inputs.labels()))
     notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))
     notes += inputs.origins()
     add_notes(figure, notes)
     return figure
 
 
+def _note_on_gains(gains: PieMeans, ours: pd.DataFrame, labels: Mapping[str, str]) -> str:
+    models = ", ".join(labels[model] for model in gains.models)
+    trained_losses = sorted(set(ours["loss"]) - {""})
+    losses = " and ".join(LOSSES[loss] for loss in trained_losses)
+    return (
+        f"Gains from fine-tuning (loss: {losses}): mean over {models}"
+        " and all trainings evaluated in the query mode; those on sentences are also evaluated"
+        " by span."
+    )
+
+
 def _scatter_by_mode(axis: Axes, means: PieMeans, pies: Sequence[str]) -> None:
-    """Draw the number of each PIE and query mode, with a row per PIE."""
-    rows = {pie: row for row, pie in enumerate(pies)}
-    for mode, by_pie in means.values.items():
+    """Draw a marker for the mean of each PIE and query mode, with a row per PIE."""
+    row_of_pie = {pie: row for row, pie in enumerate(pies)}
+    for mode, mean_by_pie in means.values.items():
         axis.scatter(
-            by_pie,
-            by_pie.index.map(rows),
+            mean_by_pie,
+            mean_by_pie.index.map(row_of_pie),
             s=14,
             marker=MODE_MARKERS[str(mode)],
             color=MODE_COLORS[str(mode)],
@@ -396,12 +437,13 @@ def _scatter_by_mode(axis: Axes, means: PieMeans, pies: Sequence[str]) -> None:
         )
 
 
-def _add_legend_of_modes(figure: Drawing, shown: Collection[str]) -> None:
+def _add_legend_of_modes(figure: Drawing, drawn_modes: Collection[str]) -> None:
+    """Add a legend with the marker of each drawn query mode."""
     from matplotlib.lines import Line2D
 
     handles, labels = [], []
     for mode in QUERY_MODES:
-        if mode in shown:
+        if mode in drawn_modes:
             marker = Line2D(
                 [],
                 [],

@@ -1,4 +1,4 @@
-"""Files that the jobs of the IdioLink study read."""
+"""Return the paths of the files that the jobs of the IdioLink study read."""
 
 import re
 from pathlib import Path
@@ -18,84 +18,91 @@ RELEASED_TUPLES = paths.RELEASED_TUPLES.format(split="train")
 
 
 def dataset(index: str) -> list[str]:
-    """Return the paths of an index's dataset files, starting with the documents."""
+    """Return the paths of an index's dataset files; the documents come first."""
     return list(paths.dataset(index).values())
 
 
 def all_documents(index: str) -> str:
-    """Return the path of the documents in the split that an index is built from."""
-    return dataset(index.split("-", maxsplit=1)[0])[0]
+    """Return the path of all documents in the split from which an index is made."""
+    return paths.dataset(paths.split_of(index))["documents"]
 
 
 def vectors(study: Idiolink, index: str, model: str, texts: str, seed: str) -> str:
-    """Return the path of a split's embeddings; `texts` is `documents` or a query mode."""
-    split = index.split("-", maxsplit=1)[0]
+    """Return the path of the embeddings of the split from which an index is made.
+
+    `texts` is `documents`, or the query mode of the embedded queries.
+    """
+    split = paths.split_of(index)
     pattern = paths.API_VECTORS if model in models.api_embedders(study) else paths.VECTORS
     return pattern.format(split=split, model=model, texts=texts, seed=seed)
 
 
 def query_vectors(study: Idiolink, index: str, model: str, query_mode: str, seed: str) -> list[str]:
-    """Return the path of the embeddings of a split's queries in one mode; the list has one path."""
+    """Return a list with only the path of the embedded queries in one mode."""
     return [vectors(study, index, model, query_mode, seed)]
 
 
 def all_query_vectors(study: Idiolink, index: str, model: str, seed: str) -> list[str]:
-    """Return the paths of the embeddings of a split's queries in all modes."""
+    """Return the paths of the embedded queries, one for each query mode."""
     return [vectors(study, index, model, mode, seed) for mode in QUERY_MODES]
 
 
 def first_stage_run(study: Idiolink, model: str, index: str, query_mode: str) -> str:
-    """Return the path of the run that a reranker reorders.
+    """Return the path of the ranking that a reranker reorders.
 
-    The run has the reranker's query mode, except that BM25 always ranks by sentence.
+    This ranking has the reranker's query mode, except that BM25 always ranks by sentence.
     """
     entry = study.project.entry(model)
     assert isinstance(entry, RerankerEntry)
-    ranks_by_sentence = isinstance(study.project.entry(entry.first_stage), Bm25Entry)
-    mode = "sentence" if ranks_by_sentence else query_mode
-    return paths.RUN.format(index=index, model=entry.first_stage, query_mode=mode, seed=0)
+    if isinstance(study.project.entry(entry.first_stage), Bm25Entry):
+        query_mode = "sentence"
+    return paths.RUN.format(index=index, model=entry.first_stage, query_mode=query_mode, seed=0)
 
 
 def archive_of_dataset(study: Idiolink, index: str) -> Archive | None:
-    """Return the archive with the files for scoring an index, made from the present raw files."""
+    """Return the first archive with current files for scoring an index; None if there is none.
+
+    The files are current if their raw files have the same SHA-256 as the raw files of this run.
+    """
     folder = str(Path(paths.scoring_files(index)["manifest"]).parent)
     for archive in study.project.archives:
-        dataset = archive.manifest.datasets.get(folder)
-        if dataset is None or not dataset.raw:
+        archived = archive.manifest.datasets.get(folder)
+        if archived is None or not archived.raw:
             continue
-        if all(study.project.digest(name) == digest for name, digest in dataset.raw.items()):
+        if all(study.project.digest(name) == digest for name, digest in archived.raw.items()):
             return archive
     return None
 
 
 def archived_datasets(study: Idiolink) -> list[Extraction]:
-    """Return the extractions of the files for scoring, for a run without texts."""
+    """Return how to extract the files for scoring from archives; empty if the run has texts."""
     if has_texts(study):
         return []
     extractions = []
     for index in sorted({run.where["index"] for run in study.plan if run.archive}):
         if archive := archive_of_dataset(study, index):
             digests = archive.manifest.files
-            files = {name: digests[name] for name in paths.scoring_files(index).values()}
+            files = {path: digests[path] for path in paths.scoring_files(index).values()}
+            # Names of Snakemake rules contain only letters, digits and underscores.
             rule = re.sub(r"\W", "_", f"take_idiolink_{index}")
             extractions.append(Extraction(rule, archive.path, files, recordings={}))
     return extractions
 
 
 def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> str | None:
-    """Return the path of the file with a BM25 run's k1 and b; None for other models.
+    """Return the path of the file with the k1 and b of a BM25 run; None for other models.
 
     The full index uses the values tuned on sentence queries, because the paper reports a single
-    pair of values for both query modes. Other compositions use the values tuned for the query mode
-    and composition, as in the authors' code; without a validation split, they use those of the full
-    index.
+    pair of values for both query modes. As in the authors' code, any other composition uses the
+    values tuned for this composition and the query mode. Without a validation split, all
+    compositions use the values of the full index.
     """
     if not isinstance(models.entry(study, model), Bm25Entry):
         return None
-    composition = index.partition("-")[2]
-    if composition and models.is_tuned(study):
-        return paths.TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)
-    return paths.TUNING.format(index="val", model=model, query_mode="sentence")
+    composition = paths.composition_of(index)
+    if composition == "full" or not models.is_tuned(study):
+        return paths.TUNING.format(index="val", model=model, query_mode="sentence")
+    return paths.TUNING.format(index=f"val-{composition}", model=model, query_mode=query_mode)
 
 
 def tuning_dataset(study: Idiolink, index: str) -> list[str]:
@@ -104,36 +111,49 @@ def tuning_dataset(study: Idiolink, index: str) -> list[str]:
 
 
 def weights(study: Idiolink, model: str, seed: str) -> str | None:
-    """Return the path of the digests of fine-tuned or unpacked weights; None if there are none."""
+    """Return the path of the digests of a model's weights, if a job writes these weights.
+
+    Jobs write the weights of fine-tuned models and of packed checkpoints; for other models, the
+    result is None.
+    """
     if training := paths.training_of(model):
         return paths.WEIGHTS_DIGESTS.format(**training._asdict(), seed=seed)
     return study.project.unpacked_weights(model)
 
 
 def weights_files(study: Idiolink, model: str) -> list[str]:
-    """Return the files of the local checkpoint and adapter of a model or of its base model."""
+    """Return the files of a model's local checkpoint and adapter.
+
+    For a fine-tuned model, these are the files of its base model.
+    """
     return study.project.weights_files(paths.base_of(model))
 
 
 def limit_of_queries(study: Idiolink, split: str) -> int | None:
-    """Return the number of queries to use in a split; None for all, as for training."""
+    """Return the maximum number of queries to use in a split; None for all.
+
+    Training always uses all queries.
+    """
     return None if split == "train" else study.project.limit
 
 
+def _is_public_file_available(study: Idiolink, path: str) -> bool:
+    """Return whether the run uses public data and has this raw file of it."""
+    return not study.project.is_sample and study.project.is_available(raw_name(path))
+
+
 def tuples_source(study: Idiolink) -> str:
-    """Return the source of training tuples: `sampled` or `released`."""
+    """Return the source of training tuples: `sampled`, or `released` for the authors' tuples."""
     source = study.settings.finetuning.tuples
-    if source != "released_where_available":
-        return source
-    name = raw_name(RELEASED_TUPLES)
-    is_available = not study.project.is_sample and study.project.is_available(name)
-    return "released" if is_available else "sampled"
+    if source == "released_where_available":
+        return "released" if _is_public_file_available(study, RELEASED_TUPLES) else "sampled"
+    return source
 
 
 def tuples(study: Idiolink, seed: str) -> str:
-    """Return the path of the training tuples."""
-    sampled = tuples_source(study) == "sampled"
-    pattern = paths.SAMPLED_TUPLES if sampled else paths.MINED_TUPLES
+    """Return the path of the training tuples; only sampled tuples depend on the seed."""
+    is_sampled = tuples_source(study) == "sampled"
+    pattern = paths.SAMPLED_TUPLES if is_sampled else paths.MINED_TUPLES
     return pattern.format(split="train", seed=seed)
 
 
@@ -144,29 +164,33 @@ def magpie(study: Idiolink) -> str:
 
 
 def released_indexes() -> list[str]:
-    """Return the paths of the released documents of every split."""
+    """Return the paths of the public documents, one for each split."""
     return [f"results/raw/idiolink/{split}/indexes.json" for split in SPLITS]
 
 
 def candidates(study: Idiolink) -> str | None:
-    """Return the path of the released list of candidate PIEs; None if it is not available."""
-    name = raw_name(paths.CANDIDATES)
-    is_available = not study.project.is_sample and study.project.is_available(name)
-    return paths.CANDIDATES if is_available else None
+    """Return the path of the authors' list of candidate PIEs; None if the list is unavailable."""
+    return paths.CANDIDATES if _is_public_file_available(study, paths.CANDIDATES) else None
 
 
 def counted_candidates(study: Idiolink, origin: str) -> str | None:
-    """Return the path of the candidate PIEs to count with an origin's texts; None without any."""
+    """Return the path of the candidate PIEs to count with the public texts, if available.
+
+    The result is None for constructed texts.
+    """
     return candidates(study) if origin == "released_format" else None
 
 
 def compared_indexes(study: Idiolink) -> list[str]:
-    """Return the paths of the released documents; empty without the released candidates."""
+    """Return the paths of the public documents; empty if the authors' candidates are missing."""
     return released_indexes() if candidates(study) else []
 
 
 def split_source_indexes(study: Idiolink) -> list[str]:
-    """Return the paths of the released documents; empty if the splits are drawn."""
+    """Return the paths of the public documents, which define the authors' splits.
+
+    The result is empty if the splits are drawn at random.
+    """
     source = study.settings.construction.split_source
     return released_indexes() if source == "released" else []
 
@@ -174,7 +198,8 @@ def split_source_indexes(study: Idiolink) -> list[str]:
 def exclusions(study: Idiolink) -> str:
     """Return the path of the TSV of manually excluded PIEs.
 
-    The TSV is the configured file, the sample's, or the one derived from the released files.
+    If no file is configured, the sample data has its own file, and for other data, a job derives
+    the file from the public data.
     """
     if study.settings.construction.exclusions:
         return study.settings.construction.exclusions
@@ -184,25 +209,25 @@ def exclusions(study: Idiolink) -> str:
 
 
 def corrections(study: Idiolink) -> str | None:
-    """Return the path of the human corrections of generated texts, if any."""
-    if study.settings.construction.corrections or not study.project.is_sample:
-        return study.settings.construction.corrections
-    return study.project.here("data/sample/idiolink_construction/corrections.csv")
+    """Return the path of the human corrections of generated texts; None if there are none."""
+    configured_file = study.settings.construction.corrections
+    if not configured_file and study.project.is_sample:
+        return study.project.here("data/sample/idiolink_construction/corrections.csv")
+    return configured_file
 
 
 def of_collections(pattern: str) -> list[str]:
-    """Return the paths that a pattern yields for both collections."""
+    """Return the paths that a pattern yields for the documents and for the queries."""
     return [pattern.format(collection=collection) for collection in models.COLLECTIONS]
 
 
 def data_folder(origin: str) -> str:
     """Return the folder with the constructed or the public texts, in the public format."""
-    constructed = origin == "constructed"
-    return paths.CONSTRUCTED if constructed else "results/raw/idiolink"
+    return paths.CONSTRUCTED if origin == "constructed" else "results/raw/idiolink"
 
 
 def checked_files(study: Idiolink, origin: str) -> list[str]:
-    """Return the paths of the text files in every split of an origin."""
+    """Return the paths of the constructed or public texts in all splits."""
     return [
         f"{data_folder(origin)}/{split}/{name}.json"
         for split in models.splits(study, origin)
@@ -211,7 +236,10 @@ def checked_files(study: Idiolink, origin: str) -> list[str]:
 
 
 def experiment_texts(study: Idiolink, split: str, name: str) -> str:
-    """Return the path of a split's texts in the experiments, `indexes` or `queries`."""
+    """Return the path of a split's texts that the experiments use.
+
+    `name` is `indexes` for documents, or `queries`.
+    """
     return f"{data_folder(study.settings.dataset)}/{split}/{name}.json"
 
 
@@ -219,20 +247,20 @@ def raw_files(study: Idiolink) -> list[str]:
     """Return the paths of the raw files that this configuration uses."""
     if not has_texts(study):
         return []
-    files = checked_files(study, "released_format")
+    raw_paths = checked_files(study, "released_format")
     if candidates_file := candidates(study):
-        files.append(candidates_file)
-    if inputs.tuned_bases(study) and tuples_source(study) == "released":
-        files.append(RELEASED_TUPLES)
+        raw_paths.append(candidates_file)
+    if inputs.models_to_fine_tune(study) and tuples_source(study) == "released":
+        raw_paths.append(RELEASED_TUPLES)
     if models.constructs(study):
-        files.append(magpie(study))
-        files += compared_indexes(study)
-        files += split_source_indexes(study)
-    return files
+        raw_paths.append(magpie(study))
+        raw_paths += compared_indexes(study)
+        raw_paths += split_source_indexes(study)
+    return raw_paths
 
 
 def other_targets(study: Idiolink) -> list[str]:
-    """Return the paths of the data checks and, with construction, the review sheet."""
+    """Return the paths of the data checks and, with construction, of the review sheet."""
     targets = []
     if has_texts(study):
         targets.append(paths.CHECKS.format(origin="released_format"))

@@ -1,4 +1,4 @@
-"""What the tables and figures of IdioLink read in a configuration."""
+"""Select the runs and files that IdioLink's tables and figures read."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from pieline.reporting.published import RELEASED_RUN
 from pieline.studies.idiolink import paths
 
 Run = Any
-"""A `pieline.plan.Run`, whose module is not imported because jobs import this one."""
+"""A `pieline.plan.Run`; jobs import this module, but must not depend on `pieline.plan`."""
 OWN_RANKERS = ("reranker", "late_interaction")
 """Kinds of ranking models that the paper does not evaluate."""
 NO_SPAN_VECTOR = "token vectors are not available"
@@ -19,20 +19,23 @@ PAIRS_OF_TEXTS = "a reranker scores pairs of whole texts"
 """Reason for skipping the span modes of a reranker."""
 
 NO_RUN = "no such run"
-"""Why external predictions lack a query mode."""
+"""Reason for skipping a query mode for which there are no external predictions."""
 
 
 def has_texts(study: ConfiguredStudy) -> bool:
-    """Return whether the configuration has the texts, and not only the files for scoring."""
+    """Return whether this configuration uses the texts of the dataset.
+
+    Without the texts, only the files for scoring (`paths.scoring_files`) are available.
+    """
     for run in study.plan:
-        files = paths.dataset(run.where["index"]).values()
-        if not set(files).issubset(run.behind):
+        dataset_files = paths.dataset(run.where["index"]).values()
+        if not set(dataset_files).issubset(run.behind):
             return False
     return True
 
 
-def skipped(study: ConfiguredStudy) -> dict[str, str]:
-    """Return the reasons for skipping models, by model."""
+def skip_reasons(study: ConfiguredStudy) -> dict[str, str]:
+    """Return the reason for skipping each skipped model."""
     reasons = dict(study.settings.leave_out)
     for run in study.plan:
         if run.lacks:
@@ -40,110 +43,128 @@ def skipped(study: ConfiguredStudy) -> dict[str, str]:
     return reasons
 
 
-def skipped_modes(study: ConfiguredStudy, model: str) -> dict[str, str]:
-    """Return the reasons for skipping query modes of a model, by mode."""
+def mode_skip_reasons(study: ConfiguredStudy, model: str) -> dict[str, str]:
+    """Return the reason for skipping each query mode in which a model is not evaluated."""
     entry, modes = study.project.entry(model), study.settings.query_modes
     if entry.kind == "predictions":
-        made = {run.where["query_mode"] for run in study.plan.select(model=model)}
-        return {mode: NO_RUN for mode in modes if mode not in made}
+        modes_with_run = {run.where["query_mode"] for run in study.plan.select(model=model)}
+        return {mode: NO_RUN for mode in modes if mode not in modes_with_run}
+    span_modes = [mode for mode in modes if mode.endswith("span")]
     if entry.kind == "reranker":
-        reason = PAIRS_OF_TEXTS
-    elif entry.kind == "embedder" and entry.source == "api":
-        reason = NO_SPAN_VECTOR
-    else:
-        return {}
-    return {mode: reason for mode in modes if mode.endswith("span")}
+        return dict.fromkeys(span_modes, PAIRS_OF_TEXTS)
+    if entry.kind == "embedder" and entry.source == "api":
+        return dict.fromkeys(span_modes, NO_SPAN_VECTOR)
+    return {}
 
 
-def ranked(study: ConfiguredStudy) -> list[str]:
+def models_to_rank(study: ConfiguredStudy) -> list[str]:
     """Return the models to evaluate without fine-tuning."""
-    left_out = skipped(study)
-    return [name for name in study.settings.models if name not in left_out]
+    skipped_models = skip_reasons(study)
+    return [model for model in study.settings.models if model not in skipped_models]
 
 
-def tuned_bases(study: ConfiguredStudy) -> list[str]:
+def models_to_fine_tune(study: ConfiguredStudy) -> list[str]:
     """Return the models to fine-tune."""
-    left_out = skipped(study)
-    return [name for name in study.settings.finetuning.models if name not in left_out]
+    skipped_models = skip_reasons(study)
+    return [model for model in study.settings.finetuning.models if model not in skipped_models]
 
 
-def of_kinds(study: ConfiguredStudy, names: Iterable[str], *kinds: str) -> list[str]:
-    """Return the models of these kinds."""
-    return [name for name in names if study.project.registry[name].kind in kinds]
+def models_of_kinds(study: ConfiguredStudy, models: Iterable[str], *kinds: str) -> list[str]:
+    """Return those of `models` whose kind in models.yaml is one of `kinds`."""
+    return [model for model in models if study.project.registry[model].kind in kinds]
 
 
-def zero_shot(
-    study: ConfiguredStudy, names: Collection[str], *compositions: str, made: bool = True
+def zero_shot_runs(
+    study: ConfiguredStudy,
+    models: Collection[str],
+    *compositions: str,
+    include_impossible: bool = False,
 ) -> list[Run]:
-    """Return the zero-shot runs of models on index compositions; by default, on the whole index.
+    """Return the zero-shot runs of models on index compositions.
 
     Args:
         study: The study.
-        names: Names of models.
-        compositions: Compositions of the index.
-        made: Whether to omit the runs that cannot be made.
+        models: Names of models.
+        compositions: Index compositions; the default is the whole index.
+        include_impossible: Whether to include runs that cannot be made.
     """
     runs: list[Run] = []
     for composition in compositions or ["full"]:
         index = paths.index_of(composition)
-        runs += study.plan.select(index=index, model=names)
-    if made:
-        return [run for run in runs if not run.lacks]
-    return runs
+        runs += study.plan.select(index=index, model=models)
+    if include_impossible:
+        return runs
+    return [run for run in runs if not run.lacks]
 
 
-def tuned(study: ConfiguredStudy) -> list[Run]:
-    """Return the runs of the fine-tuned models, including those that cannot be made."""
-    return [run for run in study.plan if run.model != run.base]
+def fine_tuned_runs(study: ConfiguredStudy, *, include_impossible: bool = False) -> list[Run]:
+    """Return the runs of the fine-tuned models.
+
+    `include_impossible` adds the runs that cannot be made.
+    """
+    runs = [run for run in study.plan if run.model != run.base]
+    if include_impossible:
+        return runs
+    return [run for run in runs if not run.lacks]
 
 
-def shown(
+def inputs_with_metrics(
     study: ConfiguredStudy, runs: Iterable[Run], models: Iterable[str] = ()
 ) -> DisplayInputs | None:
-    """Return inputs with these runs and models; None without metric files."""
+    """Return a display's inputs from these runs and models; None if no run has a metric file."""
     inputs = study.display_inputs(runs, models=models)
     return inputs if inputs.metrics else None
 
 
-def others(study: ConfiguredStudy, pattern: str) -> list[Run]:
-    """Return the runs on the whole index with their files of another path pattern as metric files.
+def runs_with_other_metrics(study: ConfiguredStudy, pattern: str) -> list[Run]:
+    """Return the runs on the whole index, with another metric file than that of their scores.
 
-    Runs without such a file are omitted. If several runs share a file, only the last is returned.
+    Runs without this other file are omitted. If several runs share a file, only the last of these
+    runs is returned.
+
+    Args:
+        study: The study.
+        pattern: Path pattern of the other metric files.
     """
-    made = {pattern.format(**run.where): run for run in study.plan.made(index="test")}
-    return [replace(run, metrics=path) for path, run in made.items() if path in study.plan.others]
+    runs_by_path = {pattern.format(**run.where): run for run in study.plan.made(index="test")}
+    return [
+        replace(run, metrics=path)
+        for path, run in runs_by_path.items()
+        if path in study.plan.others
+    ]
 
 
 def with_skipped_modes(
-    study: ConfiguredStudy, inputs: DisplayInputs, names: Iterable[str]
+    study: ConfiguredStudy, inputs: DisplayInputs, models: Iterable[str]
 ) -> DisplayInputs:
-    """Add a run without metrics for each query mode that a model does not support."""
-    left_out = skipped(study)
+    """Add a run without metrics for each query mode in which a model is not evaluated."""
+    model_reasons = skip_reasons(study)
     runs = list(inputs.runs)
-    for name in names:
-        for mode, reason in skipped_modes(study, name).items():
-            keys = paths.keys_of("test", name, mode, 0)
-            runs.append(PlannedRun(keys=keys, metrics="", not_run=left_out.get(name, reason)))
+    for model in models:
+        for mode, mode_reason in mode_skip_reasons(study, model).items():
+            keys = paths.keys_of("test", model, mode, 0)
+            reason = model_reasons.get(model, mode_reason)
+            runs.append(PlannedRun(keys=keys, metrics="", not_run=reason))
     return inputs.model_copy(update={"runs": tuple(runs)})
 
 
-def released_run(study: ConfiguredStudy) -> Mapping[str, str]:
-    """Return the file of the authors' run; empty for data that it does not cover."""
+def authors_run_file(study: ConfiguredStudy) -> Mapping[str, str]:
+    """Return the path of the authors' scores, by file name; empty without the public data."""
     if study.project.data != "released":
         return {}
     return {RELEASED_RUN: study.project.here(f"published/{RELEASED_RUN}.csv")}
 
 
-def data_checks(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the data checks; None if the dataset has no texts."""
+def data_check_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the checks of the dataset; None if the dataset has no texts."""
     if not has_texts(study):
         return None
     origin = "constructed" if study.settings.construction.enabled else "released_format"
     return study.display_inputs(others=[paths.CHECKS.format(origin=origin)])
 
 
-def construction(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the statistics of the construction, if it is enabled."""
+def construction_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the statistics of the dataset's construction; None if it is disabled."""
     if not study.settings.construction.enabled:
         return None
     inputs = study.display_inputs(others=[paths.CONSTRUCTION_METRICS])

@@ -1,4 +1,4 @@
-"""Items of IdioLink (one row per query and run), and evidence for the results page."""
+"""Build IdioLink's item rows, one per query and run, and the rankings for the results page."""
 
 import csv
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class IdiolinkItem(Item):
         composition: Index composition of the run.
         r_precision, ndcg_at_10: Scores in [0, 1]; null if unknown (see `RankingScores`).
         first_relevant: Rank (from 1) of the first document with the query's meaning; null if the
-            run contains none.
+            run contains no such document.
     """
 
     query: str
@@ -51,47 +51,43 @@ class IdiolinkItem(Item):
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the rows of all runs, with queries in dataset order."""
-        for metric, shared in runs(inputs):
-            for row in csv.DictReader(StringIO(read_text(query_scores_file(metric.path)))):
+        for metric, run_values in runs(inputs):
+            query_scores = read_text(query_scores_file(metric.path))
+            for row in csv.DictReader(StringIO(query_scores)):
                 # The column of a custom metric is kept only if this class has a field for it.
-                values = {name: row[name] or None for name in row if name in cls.model_fields}
-                yield cls.model_validate(values | shared | {"language": "english"})
+                query_values = {
+                    column: row[column] or None for column in row if column in cls.model_fields
+                }
+                yield cls.model_validate({**query_values, **run_values, "language": "english"})
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return the top `depth` documents of each query, and add their texts to `pool`.
+        """Return the top `depth` documents of each query, and add the shown texts to `pool`.
 
-        The result is None unless the metric file is based on exactly one run.
+        The result is None unless the metric file is based on exactly one ranking.
         """
-        run_paths = metric.predictions(".run.gz")
-        if len(run_paths) != 1:
+        ranking_paths = metric.predictions(".run.gz")
+        if len(ranking_paths) != 1:
             return None
-        run_path = run_paths[0]
-        meanings = Path(input_of(metric, "/meanings.jsonl"))
-        documents_path = str(meanings.with_name("documents.jsonl"))
-        queries_path = str(meanings.with_name("queries.jsonl"))
+        ranking = read_run(ranking_paths[0], top_k=depth)
+        meanings_path = Path(input_of(metric, "/meanings.jsonl"))
+        documents_path = str(meanings_path.with_name("documents.jsonl"))
+        queries_path = str(meanings_path.with_name("queries.jsonl"))
         documents = pool.read(documents_path, _load_documents)
         queries = pool.read(queries_path, _load_queries)
         qrels = pool.read(queries_path, lambda _: meaning_qrels(queries, list(documents.values())))
-        run = read_run(run_path, top_k=depth)
         rows = []
         for query in queries:
-            best = run.get(query.id, {}).items()
-            relevant = qrels[query.id]
             pool.add(queries_path, query.id, partial(_page_text, query))
-            for name, _ in best:
-                pool.add(documents_path, name, partial(_page_text, documents[name]))
-            rows.append(
-                {
-                    "query": query.id,
-                    "best": [
-                        [name, round(score, 4), int(name in relevant)] for name, score in best
-                    ],
-                }
-            )
+            top_documents = []
+            for document_id, score in ranking.get(query.id, {}).items():
+                pool.add(documents_path, document_id, partial(_page_text, documents[document_id]))
+                is_relevant = int(document_id in qrels[query.id])
+                top_documents.append([document_id, round(score, 4), is_relevant])
+            rows.append({"query": query.id, "best": top_documents})
         return {
             "kind": "ranking",
-            "predictions": run_path,
+            "predictions": ranking_paths[0],
             "queries": queries_path,
             "documents": documents_path,
             "rows": rows,
@@ -99,28 +95,33 @@ class IdiolinkItem(Item):
 
 
 def _load_documents(path: str) -> dict[str, Meaning]:
-    return {item.id: item for item in _load(path, Document)}
+    return {document.id: document for document in _load_texts_or_meanings(path, Document)}
 
 
 def _load_queries(path: str) -> list[Meaning]:
-    return _load(path, Query)
+    return _load_texts_or_meanings(path, Query)
 
 
-def _load(path: str, kind: type[PieText]) -> list[Meaning]:
-    """Return the texts in a file, or the meanings next to it if the file does not exist."""
+def _load_texts_or_meanings(path: str, text_class: type[PieText]) -> list[Meaning]:
+    """Return the texts in a file; if it is missing, return their meanings, which omit the wording.
+
+    The meanings are in another file of the same folder.
+    """
     if Path(path).exists():
-        return list(load_jsonl(path, kind))
+        return list(load_jsonl(path, text_class))
     meanings = Meanings.load_meanings(Path(path).parent)
-    return list(meanings.documents if kind is Document else meanings.queries)
+    return list(meanings.documents if text_class is Document else meanings.queries)
 
 
-def _page_text(item: Meaning) -> Json:
-    parts = (_NO_TEXT, "", "")
-    if isinstance(item, PieText):
-        parts = item.sentence.partition(item.span)
+def _page_text(text: Meaning) -> Json:
+    """Return a text as the results page reads it, divided before and after its span."""
+    if isinstance(text, PieText):
+        parts = list(text.sentence.partition(text.span))
+    else:
+        parts = [_NO_TEXT, "", ""]
     return {
-        "parts": list(parts),
-        "usage": item.usage,
-        "pie": item.pie,
-        "subject": item.subject,
+        "parts": parts,
+        "usage": text.usage,
+        "pie": text.pie,
+        "subject": text.subject,
     }

@@ -1,4 +1,4 @@
-"""Models of the IdioLink study, and how they are configured."""
+"""Return the models of the IdioLink study, and their configuration."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import get_args
@@ -11,7 +11,7 @@ from pieline.models.rankers import RerankerEntry
 from pieline.models.registry import AnyEntry
 from pieline.project import alternatives
 from pieline.studies.idiolink import paths, records
-from pieline.studies.idiolink.inputs import OWN_RANKERS, ranked, tuned_bases
+from pieline.studies.idiolink.inputs import OWN_RANKERS, models_to_fine_tune, models_to_rank
 from pieline.studies.idiolink.originals.pie_filter import FilterOptions
 from pieline.studies.idiolink.originals.splits import SPLITS
 from pieline.studies.idiolink.records import QUERY_MODES
@@ -31,7 +31,7 @@ TEXT_FILES = ("indexes", "queries")
 
 
 def wildcards() -> dict[str, str]:
-    """Return a regular expression for each wildcard in the study's paths."""
+    """Return a regular expression for each wildcard in the study's path patterns."""
     compositions = alternatives(set(get_args(Composition)) - {"full"})
     return {
         "split": alternatives(SPLITS),
@@ -48,8 +48,8 @@ def wildcards() -> dict[str, str]:
 def embedder_constraint(study: Idiolink) -> str:
     """Return a regular expression that matches local embedders, including fine-tuned ones."""
     modes, losses = alternatives(QUERY_MODES), alternatives(get_args(Loss))
-    local = alternatives({*study.project.names("embedder")} - {*api_embedders(study)})
-    return rf"({local})(\+({modes})\+({losses}))?"
+    local_embedders = set(study.project.names("embedder")).difference(api_embedders(study))
+    return rf"({alternatives(local_embedders)})(\+({modes})\+({losses}))?"
 
 
 def api_embedders(study: Idiolink) -> list[str]:
@@ -65,50 +65,59 @@ def ranker_constraint(study: Idiolink) -> str:
 
 
 def entry(study: Idiolink, model: str) -> AnyEntry:
-    """Return the entry of a model; for a fine-tuned model, that of its base model."""
+    """Return a model's entry; for a fine-tuned model, the entry of its base model."""
     return study.project.entry(paths.base_of(model))
 
 
 def all_models(study: Idiolink) -> list[str]:
-    """Return the models for ranking, fine-tuning and, if enabled, construction."""
-    names = ranked(study)
-    names += first_stages(study, names).values()
-    names += tuned_bases(study)
+    """Return all models that this configuration uses, without duplicates."""
+    used_models = models_to_rank(study)
+    used_models += first_stages(study, used_models).values()
+    used_models += models_to_fine_tune(study)
     if constructs(study):
-        names += roles(study).values()
-    return list(dict.fromkeys(names))
+        used_models += model_by_role(study).values()
+    return list(dict.fromkeys(used_models))
 
 
 def first_stages(study: Idiolink, models: Iterable[str]) -> dict[str, str]:
-    """Return the first-stage models of the rerankers among these models, by reranker."""
-    entries = ((name, study.project.registry[name]) for name in models)
-    return {name: entry.first_stage for name, entry in entries if isinstance(entry, RerankerEntry)}
+    """Return the first-stage model of each reranker among `models`."""
+    first_stage_by_reranker = {}
+    for model in models:
+        model_entry = study.project.registry[model]
+        if isinstance(model_entry, RerankerEntry):
+            first_stage_by_reranker[model] = model_entry.first_stage
+    return first_stage_by_reranker
 
 
 def archived_models(study: Idiolink) -> set[str]:
-    """Return the models with only archived runs, except those that construct the dataset."""
-    archived = study.plan.archived_models()
-    return archived.difference(roles(study).values()) if constructs(study) else archived
+    """Return the models that do not run here, because all their results come from archives."""
+    models_with_archived_runs = study.plan.archived_models()
+    if not constructs(study):
+        return models_with_archived_runs
+    # The models that construct the dataset run in any case.
+    return models_with_archived_runs.difference(model_by_role(study).values())
 
 
 def is_tuned(study: Idiolink) -> bool:
-    """Return whether there is a validation split on which BM25 is tuned."""
+    """Return whether BM25 is tuned, for which the data must have a validation split."""
     return "val" in splits(study, study.settings.dataset)
 
 
 def bm25_points(study: Idiolink) -> Bm25Tuning:
-    """Return the BM25 grid.
+    """Return the values of k1 and b to try for BM25.
 
-    Without a validation split, the paper's values replace a grid with several points.
+    Without a validation split, there is only one value of each: the configured one, or the paper's
+    value if several are configured.
     """
     grid = study.settings.bm25
-    if is_tuned(study) or len(grid.k1) == len(grid.b) == 1:
+    is_single_point = len(grid.k1) == len(grid.b) == 1
+    if is_tuned(study) or is_single_point:
         return grid
     return grid.model_copy(update=PAPER_PARAMETERS)
 
 
 def embedder(study: Idiolink, model: str) -> ConfiguredEmbedder:
-    """Return the entry of an embedder with the configured inputs and device.
+    """Return an embedder's entry, with the configured format of inputs and the configured device.
 
     Raises:
         UserError: The model is not an embedder.
@@ -122,23 +131,23 @@ def embedder(study: Idiolink, model: str) -> ConfiguredEmbedder:
 
 
 def embedder_spec(study: Idiolink, model: str) -> str:
-    """Return the parts of an embedder's entry that affect its vectors, as JSON."""
+    """Return the fields of an embedder's entry that affect its vectors, as JSON."""
     return embedder(study, model).execution_spec()
 
 
 def training_spec(study: Idiolink, model: str, train_mode: str) -> str:
-    """Return the parts of an embedder's entry that affect its training, as JSON."""
-    instructed = train_mode.startswith("instruction")
-    return embedder(study, model).training_spec(instructed=instructed)
+    """Return the fields of an embedder's entry that affect its training, as JSON."""
+    has_instructions = train_mode.startswith("instruction")
+    return embedder(study, model).training_spec(instructed=has_instructions)
 
 
 def training(
     study: Idiolink, model: str, train_mode: str, loss: str, seed: str
 ) -> TrainingSettings:
     """Return the settings of a training run."""
-    shared = study.settings.finetuning.hyperparameters(model).model_dump()
+    hyperparameters = study.settings.finetuning.hyperparameters(model).model_dump()
     return TrainingSettings.model_validate(
-        shared | {"loss": loss, "train_mode": train_mode, "seed": seed}
+        {**hyperparameters, "loss": loss, "train_mode": train_mode, "seed": seed}
     )
 
 
@@ -148,43 +157,57 @@ def training_settings(study: Idiolink, model: str, train_mode: str, loss: str, s
 
 
 def constructs(study: Idiolink) -> bool:
-    """Return whether this run constructs the dataset from MAGPIE."""
+    """Return whether this configuration constructs a dataset from MAGPIE."""
     return study.settings.construction.enabled
 
 
-def roles(study: Idiolink) -> dict[str, str]:
-    """Return the construction's language models by role."""
+def model_by_role(study: Idiolink) -> dict[str, str]:
+    """Return the name of the language model in each role of the construction."""
     return study.settings.construction.model_dump(
         include={"index_writer", "query_writer", "validator"}
     )
 
 
 def pie_options(study: Idiolink) -> str:
-    """Return the settings that select PIEs and pairs, as canonical JSON."""
+    """Return the settings that select PIEs and (PIE, domain) pairs, as canonical JSON."""
     fields = set(FilterOptions.model_fields)
     return canonical_json(study.settings.construction.model_dump(include=fields))
 
 
 def splits(study: Idiolink, origin: str) -> list[str]:
-    """Return the available splits; in the user's own data, only `test` is required."""
+    """Return the available splits of an origin's texts.
+
+    Only the user's own data can lack splits. In this data, only `test` is required.
+    """
     if origin == "constructed" or not study.project.own_data:
         return list(SPLITS)
-    available: list[str] = []
+    available_splits: list[str] = []
     for split in SPLITS:
-        files = [f"idiolink/{split}/{name}.json" for name in TEXT_FILES]
-        if split == "test" or any(map(study.project.is_available, files)):
-            available.append(split)
-    return available
+        has_file = any(
+            study.project.is_available(f"idiolink/{split}/{name}.json") for name in TEXT_FILES
+        )
+        if split == "test" or has_file:
+            available_splits.append(split)
+    return available_splits
 
 
-def embedding_models(study: Idiolink, computed: Collection[str], names: Sequence[str]) -> list[str]:
-    """Return the models among `names` that are computed here, and the first stages that they need.
+def embedding_models(
+    study: Idiolink, computed_models: Collection[str], models: Sequence[str]
+) -> list[str]:
+    """Return the models that must run here to make the rankings of `models`.
 
-    A first stage whose rankings come from an archive is not needed.
+    Args:
+        study: The study.
+        computed_models: Models with rankings that do not come from an archive.
+        models: Names of models for ranking.
+
+    Returns:
+        The computed models among `models`, and the first-stage models of the rerankers among them,
+        unless the rankings of a first-stage model come from an archive.
     """
-    needed = [name for name in names if name in computed]
-    archived = set(names).difference(needed)
-    for first in first_stages(study, needed).values():
-        if first not in archived and first not in needed:
-            needed.append(first)
-    return needed
+    needed_models = [model for model in models if model in computed_models]
+    archived = set(models).difference(needed_models)
+    for first_stage in first_stages(study, needed_models).values():
+        if first_stage not in archived and first_stage not in needed_models:
+            needed_models.append(first_stage)
+    return needed_models

@@ -9,7 +9,10 @@ from typing import NamedTuple
 from pieline.core.sidecars import LIST_ENDING
 
 RELEASED_TUPLES = "results/raw/idiolink/{split}/triplets_{split}_full.jsonl"
-"""Mined tuples of all training modes; the public span files have the same texts."""
+"""The authors' mined training tuples.
+
+All training modes use this file: its texts are the same as in the public files for span modes.
+"""
 CANDIDATES = "results/raw/idiolink/MAGPIE_SOURCE_IDIOMS.csv"
 
 EXCLUSIONS = "results/originals/idiolink/exclusions.tsv"
@@ -27,7 +30,7 @@ REVIEW_TASKS = "results/variants/idiolink/review_tasks.json"
 REVIEW_LABELLING = "results/variants/idiolink/review_labelling.xml"
 
 CONSTRUCTED = "results/datasets/idiolink/constructed"
-"""Folder of the constructed dataset, in the released format."""
+"""Folder of the constructed dataset, in the format of the public data."""
 SAMPLED_TUPLES = "results/datasets/idiolink/{split}/tuples/sampled-seed-{seed}.jsonl"
 MINED_TUPLES = "results/datasets/idiolink/{split}/tuples/released.jsonl"
 
@@ -38,10 +41,10 @@ TRAINING_LOG = "results/training/idiolink/{model}/{train_mode}/{loss}/seed-{seed
 TUNING = "results/predictions/idiolink/{index}/{model}/{query_mode}/tuning.json"
 RUN = "results/predictions/idiolink/{index}/{model}/{query_mode}/seed-{seed}.run.gz"
 VECTORS = "results/predictions/idiolink/{split}/{model}/{texts}/seed-{seed}.npy"
-"""Embeddings; `texts` is `documents`, or the query mode of the embedded queries."""
+"""Embeddings of a split; `texts` is `documents`, or the query mode of the embedded queries."""
 
 API_VECTORS = VECTORS.replace("{texts}", "vectors-{texts}")
-"""Embeddings from an API."""
+"""Embeddings that an API computed."""
 
 METRICS = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.json"
 QUERY_SCORES = "results/metrics/idiolink/{index}/{model}/{query_mode}/seed-{seed}.queries.csv"
@@ -52,19 +55,26 @@ CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
 
 def dataset(index: str) -> dict[str, str]:
     """Return the paths of an index's dataset files, by name."""
-    files = {"documents": "jsonl", "queries": "jsonl", "qrels": "txt"}
-    paths = {name: f"results/datasets/idiolink/{index}/{name}.{end}" for name, end in files.items()}
-    return paths | scoring_files(index)
+    folder = f"results/datasets/idiolink/{index}"
+    return {
+        "documents": f"{folder}/documents.jsonl",
+        "queries": f"{folder}/queries.jsonl",
+        "qrels": f"{folder}/qrels.txt",
+        **scoring_files(index),
+    }
 
 
 def scoring_files(index: str) -> dict[str, str]:
-    """Return the paths of the dataset files for scoring, which contain no texts, by name."""
+    """Return, by name, the paths of the dataset files for scoring, which contain no texts."""
     folder = f"results/datasets/idiolink/{index}"
     return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}
 
 
 class Training(NamedTuple):
-    """Base model, training mode and loss of a fine-tuned model; `str()` returns its name."""
+    """Base model, training mode and loss of a fine-tuned model.
+
+    `str()` returns the name of the fine-tuned model.
+    """
 
     model: str
     train_mode: str
@@ -75,28 +85,41 @@ class Training(NamedTuple):
 
 
 def training_of(model: str) -> Training | None:
-    """Return the training of a fine-tuned model, by its name; None for other models."""
-    parts = model.split("+")
-    return Training(*parts) if len(parts) > 1 else None
+    """Parse the name of a fine-tuned model; return None for a model that is not fine-tuned."""
+    if "+" not in model:
+        return None
+    base, train_mode, loss = model.split("+")
+    return Training(base, train_mode, loss)
 
 
 def base_of(model: str) -> str:
-    """Return the name in models.yaml of a model, which may be fine-tuned."""
+    """Return a model's name in models.yaml; for a fine-tuned model, the name of its base model."""
     training = training_of(model)
     return training.model if training else model
 
 
-def keys_of(index: str, model: str, query_mode: str, seed: int | str) -> dict[str, str]:
-    """Return the keys of a run in the frame of numbers; only fine-tuned models have a seed."""
-    keys = {
-        "model": base_of(model),
-        "query_mode": query_mode,
-        "composition": index.partition("-")[2] or "full",
-    }
-    training = training_of(model)
-    return {**training._asdict(), **keys, "seed": str(seed)} if training else keys
+def split_of(index: str) -> str:
+    """Return the split from which an index is made, such as `test` for `test-lit_idiom`."""
+    return index.partition("-")[0]
+
+
+def composition_of(index: str) -> str:
+    """Return the composition of an index, such as `lit_idiom` for `test-lit_idiom`."""
+    return index.partition("-")[2] or "full"
 
 
 def index_of(composition: str) -> str:
-    """Return the index with a composition of the test split."""
+    """Return the index that is made from the test split with a composition."""
     return "test" if composition == "full" else f"test-{composition}"
+
+
+def keys_of(index: str, model: str, query_mode: str, seed: int | str) -> dict[str, str]:
+    """Return the keys of a run in the frame of numbers.
+
+    Only the runs of fine-tuned models have the keys `train_mode`, `loss` and `seed`.
+    """
+    ranking_keys = {"query_mode": query_mode, "composition": composition_of(index)}
+    training = training_of(model)
+    if training is None:
+        return {"model": model, **ranking_keys}
+    return {**training._asdict(), **ranking_keys, "seed": str(seed)}

@@ -1,4 +1,4 @@
-"""Records that several stages of IdioLink share, the ten domains, and text ids."""
+"""Define the records that several stages of IdioLink share, the ten domains, and text ids."""
 
 import re
 from typing import Literal, NamedTuple, Self, get_args
@@ -13,12 +13,18 @@ QueryUsage = Literal["literal", "idiomatic"]
 QueryMode = Literal["sentence", "span", "instruction_sentence", "instruction_span"]
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 SOFT_NEGATIVES = 3
+"""Documents with other PIEs per training tuple (Table 3, and the authors' mined tuples)."""
 HARD_NEGATIVES = 2
-"""Negatives per training tuple (Table 3); released tuples have the same numbers."""
+"""Documents with the opposite meaning per training tuple (Table 3, and the authors' tuples)."""
 
 
 class Meaning(Record):
-    """Fields of a text that scoring reads; `pie` is the canonical form, `subject` the domain."""
+    """The fields of a text that scoring reads.
+
+    Attributes:
+        pie: Canonical form of the PIE.
+        subject: Domain of the text.
+    """
 
     id: Id
     pie: str
@@ -27,7 +33,7 @@ class Meaning(Record):
 
 
 class JudgedMeaning(Meaning):
-    """A line of meanings.jsonl, which describes a document or query without its wording."""
+    """A line of meanings.jsonl, which describes a document or a query but omits its wording."""
 
     text: Literal["document", "query"]
 
@@ -86,7 +92,7 @@ DOMAINS: tuple[Domain, ...] = get_args(Domain)
 DOMAIN_CODES: dict[str, str] = {
     domain: f"s{number:02d}" for number, domain in enumerate(DOMAINS, start=1)
 }
-"""Codes in released ids, by domain."""
+"""Code of each domain in the ids of the public data."""
 
 USAGE_CODES = {
     "literal": "lit",
@@ -94,7 +100,7 @@ USAGE_CODES = {
     "simplification": "sim",
     "sense": "sense",
 }
-"""Codes in released ids, by usage."""
+"""Code of each usage in the ids of the public data."""
 
 TEXTS_PER_PAIR: dict[Collection, dict[str, int]] = {
     "documents": {"literal": 4, "idiomatic": 2, "simplification": 2, "sense": 2},
@@ -108,7 +114,7 @@ _ID = re.compile(
 
 
 class TextId(NamedTuple):
-    """Parts of a text id."""
+    """Parts of a text id; `str()` returns the id."""
 
     collection: Collection
     pie_number: int
@@ -124,22 +130,22 @@ class TextId(NamedTuple):
 
 
 def parse_id(text: str) -> TextId:
-    """Parse a released id, such as `001_s01_idiom_01` or `q_001_s01_lit_01`.
+    """Parse an id of the public data, such as `001_s01_idiom_01` or `q_001_s01_lit_01`.
 
     Raises:
-        UserError: The id is not in the released format.
+        UserError: The id is not in the format of the public data.
     """
     match = _ID.fullmatch(text)
-    domains = {code: domain for domain, code in DOMAIN_CODES.items()}
-    if not match or match["domain"] not in domains:
+    domain_by_code = {code: domain for domain, code in DOMAIN_CODES.items()}
+    if not match or match["domain"] not in domain_by_code:
         hint = "ids look like 001_s01_idiom_01 or q_001_s01_lit_01"
         raise UserError(f"id {text!r} is not in the released format", hint=hint)
-    usages = {code: usage for usage, code in USAGE_CODES.items()}
+    usage_by_code = {code: usage for usage, code in USAGE_CODES.items()}
     return TextId(
         collection="queries" if match["query"] else "documents",
         pie_number=int(match["pie"]),
-        domain=domains[match["domain"]],
-        usage=usages[match["usage"]],
+        domain=domain_by_code[match["domain"]],
+        usage=usage_by_code[match["usage"]],
         number=int(match["number"]),
     )
 
@@ -152,15 +158,16 @@ class Bm25Parameters(Record):
 
 
 class GridPoint(Bm25Parameters):
-    """A grid point and its nDCG@10 on the validation split (fraction)."""
+    """Parameter values that were tried, and their nDCG@10 on the validation split (fraction)."""
 
     ndcg_at_10: float
 
 
 class Tuning(Record):
-    """The tuning grid and the chosen point, for one query mode and index composition.
+    """BM25 parameters chosen for one query mode and index composition.
 
-    The grid is empty without a validation split.
+    Attributes:
+        grid: All tried parameters with their scores; empty without a validation split.
     """
 
     query_mode: str

@@ -1,9 +1,9 @@
-"""Runs of the IdioLink study, and the conditions of its metric files."""
+"""List the runs of the IdioLink study, and describe the conditions of its metric files."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import chain, product
+from itertools import product
 from typing import NamedTuple
 
 from pieline.archives.manifest import Archive
@@ -24,14 +24,14 @@ from pieline.studies.idiolink.training.settings import (
 
 
 def configured_runs(study: Idiolink) -> Iterator[Run]:
-    """Yield all configured runs: zero-shot by index composition, then fine-tuned."""
-    run_conditions = cache(lambda model: conditions(study, model))
+    """Yield all configured runs: the zero-shot runs of each index, then the fine-tuned models'."""
+    conditions_of = cache(lambda model: conditions(study, model))
     needs_texts = _needs_texts(study)
-    for ranked in _grid(study):
-        index, model, modes, seed = ranked
-        archive = _archive_of(study, ranked)
-        data = paths.dataset(index) if needs_texts else paths.scoring_files(index)
-        for query_mode in modes:
+    for ranking_job in _ranking_jobs(study):
+        index, model, query_modes, seed = ranking_job
+        archive = _archive_of(study, ranking_job)
+        dataset_files = paths.dataset(index) if needs_texts else paths.scoring_files(index)
+        for query_mode in query_modes:
             where = {"index": index, "model": model, "query_mode": query_mode, "seed": str(seed)}
             predictions = paths.RUN.format(**where)
             yield Run(
@@ -42,50 +42,60 @@ def configured_runs(study: Idiolink) -> Iterator[Run]:
                 where=where,
                 predictions=predictions,
                 metrics=paths.METRICS.format(**where),
-                conditions=run_conditions(model),
-                behind=(predictions, *data.values()),
+                conditions=conditions_of(model),
+                behind=(predictions, *dataset_files.values()),
                 archive=archive,
             )
 
 
-class _RankedModel(NamedTuple):
-    """A model and the index that one job ranks with it, in all query modes of the model."""
+class _RankingJob(NamedTuple):
+    """A job that ranks an index with a model, once per query mode."""
 
     index_name: str
     model: str
-    modes: list[str]
+    query_modes: list[str]
     seed: int
 
 
-def _grid(study: Idiolink) -> Iterator[_RankedModel]:
-    """Yield all configured models by index composition, then the fine-tuned models by seed."""
+def _ranking_jobs(study: Idiolink) -> Iterator[_RankingJob]:
+    """Yield the zero-shot jobs by index composition, then the fine-tuned models' jobs by seed.
+
+    External predictions exist only for the whole index.
+    """
     settings = study.settings
     for composition in dict.fromkeys(["full", *settings.compositions]):
+        index = paths.index_of(composition)
         for model in settings.models:
-            if composition == "full" or not study.prediction_files(model):
-                name = paths.index_of(composition)
-                yield _RankedModel(name, model, modes_of(study, model), seed=0)
+            is_external = bool(study.prediction_files(model))
+            if composition == "full" or not is_external:
+                yield _RankingJob(index, model, modes_of(study, model), seed=0)
     for model in tuned_models(study):
         for seed in settings.finetuning.seeds:
-            yield _RankedModel("test", model, modes_of(study, model), seed)
+            yield _RankingJob("test", model, modes_of(study, model), seed)
 
 
-def _archive_of(study: Idiolink, ranked: _RankedModel) -> Archive | None:
-    """Return the archive with the rankings of a model in all its query modes, or None.
+def _archive_of(study: Idiolink, ranking_job: _RankingJob) -> Archive | None:
+    """Return the archive that contains all rankings of a job; None if there is no such archive.
 
-    An archive with only some of these rankings is not used, because a job ranks in all query modes.
+    A BM25 ranking must be archived together with its tuned parameters. An archive with only some of
+    the rankings is not used, because the job would then have to make all of them again.
     """
-    index, model, modes, seed = ranked
-    metrics = [
-        paths.METRICS.format(index=index, model=model, query_mode=mode, seed=seed) for mode in modes
+    index, model, query_modes, seed = ranking_job
+    metric_files = [
+        paths.METRICS.format(index=index, model=model, query_mode=mode, seed=seed)
+        for mode in query_modes
     ]
-    archive = study.project.archive_with(*metrics)
+    archive = study.project.archive_with(*metric_files)
     if archive is None:
         return None
-    archived = set(chain.from_iterable(archive.runs[path].made for path in metrics))
-    tuning_files = [files.tuning(study, model, index, mode) for mode in modes]
-    is_complete = all(file in archived for file in tuning_files if file)
-    return archive if is_complete else None
+    archived_files: set[str] = set()
+    for metric_file in metric_files:
+        archived_files.update(archive.runs[metric_file].made)
+    for mode in query_modes:
+        tuning_file = files.tuning(study, model, index, mode)
+        if tuning_file is not None and tuning_file not in archived_files:
+            return None
+    return archive
 
 
 def _needs_texts(study: Idiolink) -> bool:
@@ -96,17 +106,18 @@ def _needs_texts(study: Idiolink) -> bool:
     project = study.project
     if project.data != "released" or project.mirror or study.settings.dataset == "constructed":
         return True
-    grid = [ranked for ranked in _grid(study) if ranked.model not in study.settings.leave_out]
-    for ranked in grid:
-        if not _archive_of(study, ranked):
+    # Only public data that is not on this machine remains.
+    needed_jobs = [job for job in _ranking_jobs(study) if job.model not in study.settings.leave_out]
+    for job in needed_jobs:
+        if not _archive_of(study, job):
             return True
-        if not files.archive_of_dataset(study, ranked.index_name):
+        if not files.archive_of_dataset(study, job.index_name):
             return True
-    return not grid
+    return not needed_jobs
 
 
 def tuned_models(study: Idiolink) -> list[str]:
-    """Return the names of the fine-tuned models."""
+    """Return the names of the fine-tuned models, such as `sbert+span+paper`."""
     tuning = study.settings.finetuning
     trainings = product(tuning.models, tuning.train_modes, tuning.losses)
     return [str(paths.Training(model, mode, loss)) for model, mode, loss in trainings]
@@ -115,122 +126,132 @@ def tuned_models(study: Idiolink) -> list[str]:
 def modes_of(study: Idiolink, model: str) -> list[str]:
     """Return the query modes in which a model is evaluated.
 
-    Fine-tuned models are evaluated in the modes of Table 5, and external models in those of their
-    files. BM25 skips the instruction modes. Rerankers, which score pairs of texts, and API
-    embedders, which return one vector per text, skip the span modes.
+    Fine-tuned models are evaluated in the modes of Table 5. External models are evaluated in the
+    modes of their prediction files. BM25 skips the instruction modes. Rerankers, which score pairs
+    of texts, and API embedders, which return one vector per text, skip the span modes.
     """
     if training := paths.training_of(model):
         return evaluated_modes(training.train_mode)
-    if external_runs := study.prediction_files(model):
-        settings = {one.setting for one in external_runs}
-        return [mode for mode in study.settings.query_modes if mode in settings]
-    skipped = inputs.skipped_modes(study, model)
-    modes: list[str] = [mode for mode in study.settings.query_modes if mode not in skipped]
+    configured_modes: list[str] = list(study.settings.query_modes)
+    if prediction_files := study.prediction_files(model):
+        external_modes = {file.setting for file in prediction_files}
+        return [mode for mode in configured_modes if mode in external_modes]
     if isinstance(study.project.entry(model), Bm25Entry):
-        return [mode for mode in modes if not mode.startswith("instruction")]
-    return modes
+        return [mode for mode in configured_modes if not mode.startswith("instruction")]
+    skipped_modes = inputs.mode_skip_reasons(study, model)
+    return [mode for mode in configured_modes if mode not in skipped_modes]
 
 
 def lacks(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
-    """Return why runs cannot be made, by metric file.
+    """Return the reason why each impossible run cannot be made, by metric file.
 
-    Either the user left out the model, or the vectors of an API embedder are not recorded and its
-    API is unavailable. In the second case, rerankers of this embedder's ranking cannot run, either.
+    A run is impossible if the user left out its model, or if its model is an API embedder whose
+    vectors are not recorded and whose API is unavailable. A reranker is also impossible if its
+    first-stage model is impossible.
     """
     project, settings = study.project, study.settings
-    computed = {run.model for run in runs if not run.archive}
-    firsts = models.first_stages(study, settings.models)
-    reasons = dict(settings.leave_out)
-    for model in models.embedding_models(study, computed, settings.models):
+    computed_models = {run.model for run in runs if not run.archive}
+    reason_by_model = dict(settings.leave_out)
+    for model in models.embedding_models(study, computed_models, settings.models):
         if isinstance(project.registry[model], ApiEmbedderEntry):
             recordings = tasks.vector_recordings(study, model, "documents")
             if reason := project.unanswered(model, recordings):
-                reasons[model] = reason
-    for model, first in firsts.items():
-        if model in computed and first in reasons:
-            reasons[model] = f"{first}: {reasons[first]}"
-    return {run.metrics: reasons[run.base] for run in runs if run.base in reasons}
+                reason_by_model[model] = reason
+    for reranker, first_stage in models.first_stages(study, settings.models).items():
+        if reranker in computed_models and first_stage in reason_by_model:
+            reason_by_model[reranker] = f"{first_stage}: {reason_by_model[first_stage]}"
+    return {run.metrics: reason_by_model[run.base] for run in runs if run.base in reason_by_model}
 
 
 # Conditions --------------------------------------------------------------------------------------
 
 
 def other_metrics(study: Idiolink, plan: Plan) -> dict[str, Conditions]:
-    """Return the conditions of metric files that do not belong to one run, by path."""
-    others = {
+    """Return the conditions of the metric files that do not belong to a single run, by path.
+
+    These files contain the checks of the data, the tests between the query modes of a model, and
+    the statistics of the construction.
+    """
+    conditions_by_path = {
         paths.CHECKS.format(origin="released_format"): data_conditions(study, "released_format")
     }
-    tested = study.settings.model_dump(include={"permutations"})
+    test_settings = study.settings.model_dump(include={"permutations"})
     for run in plan.made(index="test"):
         if len(modes_of(study, run.model)) > 1:
             path = paths.SIGNIFICANCE.format(model=run.model, seed=run.where["seed"])
-            settings = {**run.conditions.settings, **tested}
-            others[path] = run.conditions.model_copy(update={"settings": settings})
+            settings = {**run.conditions.settings, **test_settings}
+            conditions_by_path[path] = run.conditions.model_copy(update={"settings": settings})
     if models.constructs(study):
-        built = data_conditions(study, "constructed")
-        others[paths.CHECKS.format(origin="constructed")] = built
-        others[paths.CONSTRUCTION_METRICS] = built
-    return others
+        construction_conditions = data_conditions(study, "constructed")
+        conditions_by_path[paths.CHECKS.format(origin="constructed")] = construction_conditions
+        conditions_by_path[paths.CONSTRUCTION_METRICS] = construction_conditions
+    return conditions_by_path
 
 
-def conditions(study: Idiolink, model: str, *also: str) -> Conditions:
-    """Return the conditions of a model's runs; `also` adds settings by name.
+def conditions(study: Idiolink, model: str, *extra_settings: str) -> Conditions:
+    """Return the conditions of a model's runs.
 
     Loss, tuples and inputs are recorded but never count as deviations: the paper and its
     authors' code disagree on them, and it is unknown which of the two produced the numbers.
+
+    Args:
+        study: The study.
+        model: Name of the model, which may be fine-tuned.
+        extra_settings: Names of further settings to record.
     """
-    return study.mark_data(_conditions(study, model, *also))
+    return study.mark_data(_conditions_without_data(study, model, *extra_settings))
 
 
-def _conditions(study: Idiolink, model: str, *also: str) -> Conditions:
-    """Return the conditions of a model's runs, without those of the data."""
+def _conditions_without_data(study: Idiolink, model: str, *extra_settings: str) -> Conditions:
+    """Return the conditions of a model's runs, without the conditions of the data."""
     settings = study.settings
-    conditions = settings.model_dump(include={"top_k", "bootstrap_resamples", *also})
+    recorded = settings.model_dump(include={"top_k", "bootstrap_resamples", *extra_settings})
     base, training = paths.base_of(model), paths.training_of(model)
     if study.prediction_files(base):
-        return study.external_conditions(**conditions)
+        return study.external_conditions(**recorded)
     reasons = list(study.project.changed_entry(base))
     reasons += deviations(settings, ignored={"bm25", "construction", "finetuning"})
     entry = models.entry(study, model)
     if isinstance(entry, EmbedderEntry):
         entry = models.embedder(study, model)
-        conditions |= {"inputs": settings.inputs}
+        recorded["inputs"] = settings.inputs
     if isinstance(entry, Bm25Entry):
-        # Each metric file records which values the ablation used.
-        points = models.bm25_points(study)
-        conditions |= points.model_dump()
-        reasons += deviations(points)
+        # The metric file of each composition records the values that were chosen from the grid.
+        grid = models.bm25_points(study)
+        recorded.update(grid.model_dump())
+        reasons += deviations(grid)
     if training:
         training_settings = models.training(study, *training, seed="0")
-        conditions |= training_settings.model_dump(exclude={"seed"})
-        conditions |= {"tuples": files.tuples_source(study)}
+        recorded.update(training_settings.model_dump(exclude={"seed"}))
+        recorded["tuples"] = files.tuples_source(study)
         reasons += _training_deviations(base, training_settings)
     weights = json.loads(entry.execution_spec())
     if isinstance(entry, RerankerEntry):
-        first = _conditions(study, entry.first_stage)
-        conditions |= {"first_stage": first.settings}
-        weights |= {"first_stage_weights": first.weights}
-        reasons += [reason for reason in first.deviations if reason not in reasons]
-    return Conditions(settings=conditions, weights=weights, deviations=tuple(reasons))
+        first_stage = _conditions_without_data(study, entry.first_stage)
+        recorded["first_stage"] = first_stage.settings
+        weights["first_stage_weights"] = first_stage.weights
+        reasons += [reason for reason in first_stage.deviations if reason not in reasons]
+    return Conditions(settings=recorded, weights=weights, deviations=tuple(reasons))
 
 
 def data_conditions(study: Idiolink, origin: str) -> Conditions:
-    """Return the conditions of the counts of an origin's texts."""
+    """Return the conditions under which the texts of an origin were made and counted."""
     if origin != "constructed":
         return study.mark_own_data(Conditions())
     construction = study.settings.construction
-    of_this_computer = {"enabled", "exclusions", "corrections", "unreviewed", "prompts"}
-    roles = {
-        role: json.loads(study.project.language_model(name).execution_spec())
-        for role, name in models.roles(study).items()
+    # Paths of files, and settings that do not affect how texts are made.
+    not_recorded = {"enabled", "exclusions", "corrections", "unreviewed", "prompts"}
+    spec_by_role = {
+        role: json.loads(study.project.language_model(model).execution_spec())
+        for role, model in models.model_by_role(study).items()
     }
     reasons = deviations(construction)
     if construction.semantics == "released":
         reasons = ("PIEs filtered as in the released code, unlike the paper's text", *reasons)
     return study.mark_own_data(
         Conditions(
-            settings=construction.model_dump(mode="json", exclude=of_this_computer),
-            weights=roles,
+            settings=construction.model_dump(mode="json", exclude=not_recorded),
+            weights=spec_by_role,
             deviations=reasons,
         )
     )
@@ -246,7 +267,7 @@ def _training_deviations(model: str, training: TrainingSettings) -> list[str]:
 
 
 def tested_runs(study: Idiolink, model: str, seed: str) -> list[str]:
-    """Return the paths of the runs that a model's test between query modes compares."""
+    """Return the paths of a model's rankings in all query modes, which a test compares in pairs."""
     return [
         paths.RUN.format(index="test", model=model, query_mode=mode, seed=seed)
         for mode in modes_of(study, model)

@@ -1,4 +1,4 @@
-"""Settings in the `idiolink` section of config.yaml."""
+"""Define the settings in the `idiolink` section of config.yaml."""
 
 from typing import Annotated, Literal
 
@@ -17,7 +17,7 @@ Origin = Literal["released_format", "constructed"]
 
 
 class Bm25Tuning(Settings):
-    """Grid for tuning k1 and b on the validation split (IdioLink, appendix E.1)."""
+    """Values of k1 and b to try on the validation split (IdioLink, appendix E.1)."""
 
     k1: list[PositiveFloat] = Field(
         default=[0.6, 0.9, 1.2, 1.5, 2.0],
@@ -34,7 +34,7 @@ class Bm25Tuning(Settings):
 
 
 PAPER_PARAMETERS = {"k1": [0.9], "b": [0.4]}
-"""The paper's tuned values, used for data without a validation split."""
+"""The values that the paper chose; they replace the grid if the data has no validation split."""
 
 
 class FineTuning(Settings):
@@ -106,16 +106,22 @@ class FineTuning(Settings):
     )
 
     def hyperparameters(self, model: str = "") -> Hyperparameters:
-        """Return the hyperparameters of a model; "" stands for all models not in `BATCH_SIZES`."""
-        fields = self.model_dump(include=set(Hyperparameters.model_fields))
-        fields["batch_size"] = min(self.batch_size, BATCH_SIZES.get(model, self.batch_size))
+        """Return the hyperparameters of a model, or of the models that `BATCH_SIZES` omits.
+
+        Args:
+            model: Name of the model; empty for the models that `BATCH_SIZES` omits.
+        """
+        values = self.model_dump(include=set(Hyperparameters.model_fields))
+        maximum_batch_size = BATCH_SIZES.get(model, self.batch_size)
+        values["batch_size"] = min(self.batch_size, maximum_batch_size)
         if self.form == "released":
-            fields |= {"drop_last": True, "min_delta": 0.0}
-        return Hyperparameters(**fields)
+            values["drop_last"] = True
+            values["min_delta"] = 0.0
+        return Hyperparameters(**values)
 
 
 class Construction(FilterOptions):
-    """Settings for constructing a validated dataset with splits from MAGPIE (section 3.2)."""
+    """Settings for constructing a dataset from MAGPIE, with validation and splits (section 3.2)."""
 
     enabled: bool = Field(
         default=False,

@@ -1,6 +1,6 @@
-"""IdioLink, a study of whether embeddings match texts by meaning despite different wording."""
+"""Declare IdioLink, a study of whether embeddings match texts by meaning rather than wording."""
 
-from itertools import product
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,22 +25,23 @@ from pieline.study import NOT_CONFIGURED, Items, Study
 
 
 def validate(study: Idiolink, where: str) -> None:
-    """Validate the settings for the dataset, its construction and fine-tuning.
+    """Validate the settings of the study.
 
     Raises:
         UserError: A setting is invalid, or a prompt file is missing.
     """
     settings, tuning = study.settings, study.settings.finetuning
     _check_first_stages(study, where)
-    _check_predictions(study, where)
-    if unknown := set(settings.leave_out).difference(settings.models, tuning.models):
+    _check_external_predictions(study, where)
+    if unused := set(settings.leave_out).difference(settings.models, tuning.models):
         raise UserError(
-            f"{min(unknown)!r} is not among the models to run",
+            f"{min(unused)!r} is not among the models to run",
             where=f"{where}.leave_out",
             hint="use models in idiolink.models or idiolink.finetuning.models",
         )
     _check_construction(study, where)
-    _check_own_splits_and_exclusions(study, where)
+    _check_splits_for_training(study, where)
+    _check_exclusions(study, where)
     if tuning.models and tuning.tuples == "released" and study.project.is_sample:
         raise UserError(
             "the sample data has no tuples mined by the authors",
@@ -50,33 +51,34 @@ def validate(study: Idiolink, where: str) -> None:
 
 
 def _check_first_stages(study: Idiolink, where: str) -> None:
-    for name, first in models.first_stages(study, study.settings.models).items():
-        place = f"{study.project.entry_file(name)}: {name}.first_stage"
-        study.check_models([first], ModelKinds(("bm25", "embedder")), where=place)
-        if first in study.settings.leave_out:
+    """Raise a `UserError` if the first-stage model of a reranker is unsuitable or left out."""
+    for reranker, first_stage in models.first_stages(study, study.settings.models).items():
+        place = f"{study.project.entry_file(reranker)}: {reranker}.first_stage"
+        study.check_models([first_stage], ModelKinds(("bm25", "embedder")), where=place)
+        if first_stage in study.settings.leave_out:
             raise UserError(
-                f"{first!r} is left out, but {name!r} reranks its results",
+                f"{first_stage!r} is left out, but {reranker!r} reranks its results",
                 where=f"{where}.leave_out",
-                hint=f"remove {name!r} from idiolink.models",
+                hint=f"remove {reranker!r} from idiolink.models",
             )
 
 
-def _check_predictions(study: Idiolink, where: str) -> None:
+def _check_external_predictions(study: Idiolink, where: str) -> None:
     """Raise a `UserError` if external predictions have an unknown query mode, or a seed."""
-    for name in study.settings.models:
-        for file in study.prediction_files(name):
+    for model in study.settings.models:
+        for file in study.prediction_files(model):
             if file.setting not in QUERY_MODES or file.seed:
                 raise UserError(
-                    f"{file.file} of {name!r} has setting {file.setting!r} and seed {file.seed}",
+                    f"{file.file} of {model!r} has setting {file.setting!r} and seed {file.seed}",
                     where=f"{where}.models",
                     hint=f"settings are {', '.join(QUERY_MODES)}; the seed is 0",
                 )
 
 
 def _check_construction(study: Idiolink, where: str) -> None:
-    """Raise a `UserError` if the construction lacks a model or prompt, or is needed but off."""
-    roles = list(models.roles(study).values())
-    study.check_models(roles, ModelKinds(("llm",)), where=f"{where}.construction")
+    """Raise a `UserError` if the dataset cannot be constructed as the settings require."""
+    language_models = list(models.model_by_role(study).values())
+    study.check_models(language_models, ModelKinds(("llm",)), where=f"{where}.construction")
     if not models.constructs(study):
         if study.settings.dataset == "constructed":
             raise UserError(
@@ -86,26 +88,30 @@ def _check_construction(study: Idiolink, where: str) -> None:
             )
         return
     for name in (*models.COLLECTIONS, "validate"):
-        path = Path(tasks.prompt(study, name))
-        if not path.is_file():
+        prompt_file = Path(tasks.prompt(study, name))
+        if not prompt_file.is_file():
             raise UserError(
-                f"{path.parent} has no {path.name}",
+                f"{prompt_file.parent} has no {prompt_file.name}",
                 where=f"{where}.construction.prompts",
                 hint="see the files with the same names in prompts/idiolink",
             )
 
 
-def _check_own_splits_and_exclusions(study: Idiolink, where: str) -> None:
-    """Raise a `UserError` if own data lacks splits for training, or the file of exclusions."""
-    settings = study.settings
-    absent = [split for split in SPLITS if split not in models.splits(study, settings.dataset)]
-    if settings.finetuning.models and absent:
+def _check_splits_for_training(study: Idiolink, where: str) -> None:
+    """Raise a `UserError` if models are fine-tuned on the user's own data without all splits."""
+    available_splits = models.splits(study, study.settings.dataset)
+    missing_splits = [split for split in SPLITS if split not in available_splits]
+    if study.settings.finetuning.models and missing_splits:
         raise UserError(
-            f"{study.project.own_data} has no {' or '.join(absent)} split for fine-tuning",
+            f"{study.project.own_data} has no {' or '.join(missing_splits)} split for fine-tuning",
             where=f"{where}.finetuning.models",
-            hint=f"add idiolink/{absent[0]}, or remove the models",
+            hint=f"add idiolink/{missing_splits[0]}, or remove the models",
         )
-    has_exclusions = settings.construction.exclusions or files.candidates(study)
+
+
+def _check_exclusions(study: Idiolink, where: str) -> None:
+    """Raise a `UserError` if the construction from own data has no file of excluded PIEs."""
+    has_exclusions = study.settings.construction.exclusions or files.candidates(study)
     if models.constructs(study) and study.project.own_data and not has_exclusions:
         raise UserError(
             "the manually excluded PIEs are not set",
@@ -118,55 +124,60 @@ def validate_own_data(study: Idiolink) -> None:
     """Validate the user's own data.
 
     Each sentence must occur in only one split. Two PIEs of a split must differ in more than
-    articles, pronouns or inflection; otherwise, the documents of one would not be relevant for the
-    other. The job that reads the data does not check this, because its code must not depend on
-    `languages`.
+    articles, pronouns or inflection; otherwise, the documents of the first PIE would not count as
+    relevant for the queries of the second. The job that reads the data does not check this, because
+    the job's code must not depend on `languages`.
 
     Raises:
         UserError: The data is invalid.
     """
     Study.check_own_data(study)
-    if not (folder := study.project.own_data) or study.settings.dataset == "constructed":
+    folder = study.project.own_data
+    if not folder or study.settings.dataset == "constructed":
         return
-    seen: dict[str, str] = {}
-    pies: dict[str, dict[str, Document]] = {}
-    for split, name in product(models.splits(study, "released_format"), models.TEXT_FILES):
-        path = Path(folder, "idiolink", split, f"{name}.json")
-        for text in read_texts(path, Document):
-            _check_pie(text, pies.setdefault(split, {}), path)
-            other = seen.setdefault(text_key(text.sentence), split)
-            if other != split:
-                raise UserError(
-                    f"the sentence is also in the {other} split",
-                    where=f"{path}: {text.id}",
-                    hint="remove it from one of the splits",
-                )
+    split_by_sentence: dict[str, str] = {}
+    for split in models.splits(study, "released_format"):
+        first_text_by_pie: dict[str, Document] = {}
+        for name in models.TEXT_FILES:
+            path = Path(folder, "idiolink", split, f"{name}.json")
+            for text in read_texts(path, Document):
+                _check_form_of_pie(text, first_text_by_pie, path)
+                first_text_by_pie.setdefault(text.pie, text)
+                first_split = split_by_sentence.setdefault(text_key(text.sentence), split)
+                if first_split != split:
+                    raise UserError(
+                        f"the sentence is also in the {first_split} split",
+                        where=f"{path}: {text.id}",
+                        hint="remove it from one of the splits",
+                    )
 
 
-def _check_pie(text: Document, first_texts: dict[str, Document], path: Path) -> None:
-    """Raise a `UserError` if a text has another form of an earlier PIE.
+def _check_form_of_pie(text: Document, earlier_texts: Mapping[str, Document], path: Path) -> None:
+    """Raise a `UserError` if an earlier text writes the PIE of `text` in another form.
 
-    `first_texts` has the first text of each PIE in the split; a new PIE is added.
+    Args:
+        text: The text to check.
+        earlier_texts: An earlier text of the split for each PIE.
+        path: File of the text, for the error message.
     """
-    if text.pie in first_texts:
+    if text.pie in earlier_texts:
         return
-    for pie, other in first_texts.items():
-        if same_pie(text.pie, pie, language="english"):
+    for earlier_pie, earlier_text in earlier_texts.items():
+        if same_pie(text.pie, earlier_pie, language="english"):
             raise UserError(
-                f"idiom {text.pie!r} is {pie!r} in {other.id}",
+                f"idiom {text.pie!r} is {earlier_pie!r} in {earlier_text.id}",
                 where=f"{path}: {text.id}",
                 hint="use the same form of an idiom in all records",
             )
-    first_texts[text.pie] = text
 
 
-_WHY_NOT = {
+_REASONS_FOR_NO_TABLE = {
     "idiolink_finetuned": "idiolink.finetuning.models names no model",
     "idiolink_construction": "idiolink.construction.enabled is false",
     "idiolink_dataset": "all rankings come from archives, which contain no texts",
     "idiolink_example": "all rankings come from archives, which contain no texts",
 }
-"""Why a configuration does not show a table, by table."""
+"""Reason for which a configuration does not include a table, by table."""
 
 
 class IdiolinkStudy(Study[IdiolinkSettings]):
@@ -214,11 +225,12 @@ class IdiolinkStudy(Study[IdiolinkSettings]):
     other_targets = files.other_targets
 
     def why_no_table(self, name: str) -> str:
-        """Return why this configuration does not include a table."""
-        return _WHY_NOT.get(name, NOT_CONFIGURED)
+        """Return the reason for which this configuration does not include a table."""
+        return _REASONS_FOR_NO_TABLE.get(name, NOT_CONFIGURED)
 
     def items(self) -> Items:
-        """Return the specification of the item rows, one per query and run."""
-        made = self.plan.made()
-        names = inputs.ranked(self) + inputs.tuned_bases(self)
-        return self.items_of(made, names, (query_scores_file(run.metrics) for run in made))
+        """Return the specification of the item rows, of which there is one per query and run."""
+        possible_runs = self.plan.made()
+        shown_models = inputs.models_to_rank(self) + inputs.models_to_fine_tune(self)
+        score_files = (query_scores_file(run.metrics) for run in possible_runs)
+        return self.items_of(possible_runs, shown_models, score_files)

@@ -1,4 +1,4 @@
-"""Tasks for language models in the IdioLink study: what each asks, and its runs."""
+"""Return the tasks for language models and embedding APIs in the IdioLink study."""
 
 from functools import partial
 from itertools import product
@@ -48,7 +48,7 @@ def validation(study: Idiolink, collection: str) -> Validation:
 
 
 def prompt(study: Idiolink, name: str) -> str:
-    """Return the path of a prompt of the construction."""
+    """Return the path of a prompt for the construction, such as `documents` or `validate`."""
     folder = study.settings.construction.prompts or study.project.here("prompts/idiolink")
     return f"{folder}/{name}.jinja"
 
@@ -58,36 +58,39 @@ def _recordings(study: Idiolink, model: str, task: str) -> str:
 
 
 def embedding(study: Idiolink, split: str, model: str, texts: str, seed: str) -> Embedding:
-    """Return the task that embeds the documents of a split, or its queries in one mode."""
-    files = paths.dataset(split)
-    where = {"split": split, "model": model, "texts": texts, "seed": seed}
+    """Return the task that embeds texts of a split with an API.
+
+    `texts` is `documents`, or the query mode in which the queries are embedded.
+    """
+    collection = "documents" if texts == "documents" else "queries"
+    vectors = paths.API_VECTORS.format(split=split, model=model, texts=texts, seed=seed)
     return Embedding(
         model=model,
         spec=study.project.entry(model).execution_spec(),
-        inputs={"texts": files["documents" if texts == "documents" else "queries"]},
-        outputs={"vectors": paths.API_VECTORS.format(**where)},
+        inputs={"texts": paths.dataset(split)[collection]},
+        outputs={"vectors": vectors},
         recordings=vector_recordings(study, model, texts),
         texts=texts,
     )
 
 
 def vector_recordings(study: Idiolink, model: str, texts: str) -> str:
-    """Return the path of the recorded vectors of a model."""
+    """Return the path of the vectors that an API returned for the documents or queries."""
     return study.project.recordings("idiolink_embedding", model, f"{texts}.jsonl")
 
 
 def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
     """Return the specifications of the generation, validation and API embedding tasks."""
-    collections = []
+    constructed_collections = []
     if models.constructs(study):
-        collections = [{"collection": name} for name in models.COLLECTIONS]
+        constructed_collections = [{"collection": name} for name in models.COLLECTIONS]
     return [
-        LLMTaskSpec("idiolink_generate", Writing, partial(writing, study), collections),
+        LLMTaskSpec("idiolink_generate", Writing, partial(writing, study), constructed_collections),
         LLMTaskSpec(
             "idiolink_validate",
             Validation,
             partial(validation, study),
-            collections,
+            constructed_collections,
             after_answers=("texts",),
         ),
         LLMTaskSpec(
@@ -100,13 +103,12 @@ def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
 
 
 def _embedded_texts(study: Idiolink) -> list[dict[str, str]]:
-    """Return the wildcards of all texts to embed by an API: documents, and queries by mode."""
-    computed = {run.model for run in study.plan if not run.archive}
-    embedders = models.embedding_models(study, computed, inputs.ranked(study))
-    apis = [model for model in embedders if model in models.api_embedders(study)]
-    texts = ["documents"]
-    texts += [mode for mode in TEXT_MODES if mode in study.settings.query_modes]
+    """Return the wildcards of each embedding task: the documents, or the queries in one mode."""
+    computed_models = {run.model for run in study.plan if not run.archive}
+    needed_models = models.embedding_models(study, computed_models, inputs.models_to_rank(study))
+    api_embedders = [model for model in needed_models if model in models.api_embedders(study)]
+    query_modes = [mode for mode in TEXT_MODES if mode in study.settings.query_modes]
     return [
-        {"split": "test", "model": model, "texts": each, "seed": "0"}
-        for model, each in product(apis, texts)
+        {"split": "test", "model": model, "texts": texts, "seed": "0"}
+        for model, texts in product(api_embedders, ["documents", *query_modes])
     ]

@@ -1,4 +1,4 @@
-"""Metrics of IdioLink runs: overall, by usage, by subject, by PIE and by query.
+"""Score IdioLink's rankings overall, by usage, by subject, by PIE and by query.
 
 R-Precision and nDCG@10 are computed by ir-measures (section 5.1, appendix D). The metric file and
 the CSV of per-query scores are computed from the same scores.
@@ -28,14 +28,16 @@ MEASURES = {"r_precision": Rprec, "ndcg_at_10": nDCG @ 10}
 UNKNOWN = "unknown: the metric needs more documents than are kept per query"
 """Reason for a missing score (see `RankingScores`)."""
 
-_NDCG_CUT = 10
+_NDCG_DEPTH = 10
+"""Number of top documents that nDCG@10 considers."""
 
 
 class RankingScores(BaseModel):
     """Mean scores over queries, as fractions; None if the score of some query is unknown.
 
-    The ranking below the documents that a run keeps is unknown. R-Precision is therefore unknown
-    if a query has more relevant documents than are kept, and nDCG@10 if fewer than ten are kept.
+    A run keeps only the top documents of each query. R-Precision is therefore unknown if the query
+    has more relevant documents than the run keeps, and nDCG@10 is unknown if the run keeps fewer
+    than ten documents.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -48,7 +50,7 @@ class RankingScores(BaseModel):
 RANKING = tuple(
     share(metric, attrgetter(metric), better="high", unknown=UNKNOWN) for metric in MEASURES
 )
-"""Measures of both metrics over some queries."""
+"""Measures that read R-Precision and nDCG@10 from a `RankingScores`."""
 
 QueryScores = dict[str, dict[str, float | None]]
 """`r_precision` and `ndcg_at_10` by query id; None if unknown (see `RankingScores`)."""
@@ -65,30 +67,38 @@ def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> Qu
         depth: Number of documents that the run keeps per query; None for the whole index.
     """
     scores: QueryScores = {}
-    for query, values in calculate(MEASURES, run, qrels).items():
-        looked_at = {"r_precision": len(qrels[query]), "ndcg_at_10": _NDCG_CUT}
-        scores[query] = {
-            name: value if depth is None or looked_at.get(name, 0) <= depth else None
-            for name, value in values.items()
-        }
+    for query, query_scores in calculate(MEASURES, run, qrels).items():
+        # A custom metric is assumed to need no particular depth.
+        required_depth = {"r_precision": len(qrels[query]), "ndcg_at_10": _NDCG_DEPTH}
+        scores[query] = {}
+        for metric, score in query_scores.items():
+            is_known = depth is None or required_depth.get(metric, 0) <= depth
+            scores[query][metric] = score if is_known else None
     return scores
 
 
-def first_relevant(ranked: Iterable[str], relevant: Container[str]) -> int | None:
-    """Return the rank (from 1) of the first relevant document, or None if there is none."""
-    return next((rank for rank, name in enumerate(ranked, start=1) if name in relevant), None)
+def first_relevant(ranking: Iterable[str], relevant: Container[str]) -> int | None:
+    """Return the rank (from 1) of the first relevant document; None if no document is relevant."""
+    for rank, document in enumerate(ranking, start=1):
+        if document in relevant:
+            return rank
+    return None
 
 
 def mean_scores(scores: QueryScores, queries: Iterable[str]) -> RankingScores:
     """Return the mean scores over the given queries."""
-    names = sorted(queries)
-    means = {measure: _mean([scores[name][measure] for name in names]) for measure in MEASURES}
-    return RankingScores.model_validate({"queries": len(names), **means})
+    query_ids = sorted(queries)
+    means = {
+        metric: _mean_if_all_known([scores[query][metric] for query in query_ids])
+        for metric in MEASURES
+    }
+    return RankingScores.model_validate({"queries": len(query_ids), **means})
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if len(known) == len(values) else None
+def _mean_if_all_known(scores: Sequence[float | None]) -> float | None:
+    """Return the mean; None if a score is unknown."""
+    known_scores = [score for score in scores if score is not None]
+    return fmean(known_scores) if len(known_scores) == len(scores) else None
 
 
 QUERY_COLUMNS = (
@@ -96,8 +106,10 @@ QUERY_COLUMNS = (
     *MEASURES,
     "first_relevant",
 )
-"""Columns of the CSV of per-query scores. Scores are fractions, empty if unknown; `first_relevant`
-is the rank of the first document with the query's meaning, empty if the run contains none.
+"""Columns of the CSV of per-query scores.
+
+Scores are fractions and empty if unknown. `first_relevant` is the rank of the first document with
+the query's meaning, and empty if the run contains no such document.
 """
 
 
@@ -109,12 +121,12 @@ class IdiolinkMetrics(Measured):
             relevant.
         same_meaning_and_subject: Scores with only the documents of the query's meaning and subject
             as relevant.
-        same_subject: Scores with the documents of the query's subject as relevant, which measure
-            how topical a ranking is.
+        same_subject: Scores with the documents of the query's subject as relevant. High scores mean
+            that the ranking depends on the topic.
         depth: Number of documents that the run keeps per query.
         tuning: Tuned BM25 parameters; null for other models.
-        intervals: Intervals of `overall` by metric, from bootstrap resamples of the PIEs with all
-            their queries; missing if the score is unknown or there is a single PIE.
+        intervals: 95% bootstrap intervals of `overall` by metric. PIEs are resampled with all their
+            queries. A metric has no interval if its score is unknown or there is a single PIE.
         resamples: Number of resamples.
     """
 
@@ -145,13 +157,13 @@ def _overall(metric: str) -> Measure[IdiolinkMetrics]:
     )
 
 
-SCORES = tuple(map(_overall, MEASURES))
-"""Measures of both metrics over all queries."""
+SCORES = tuple(_overall(metric) for metric in MEASURES)
+"""Measures that read R-Precision and nDCG@10 over all queries from a metric file."""
 BM25 = (
     Measure[IdiolinkMetrics]("k1", lambda item: item.tuning.chosen.k1 if item.tuning else None),
     Measure[IdiolinkMetrics]("b", lambda item: item.tuning.chosen.b if item.tuning else None),
 )
-"""Measures of the tuned parameters of BM25."""
+"""Measures that read the tuned parameters of BM25 from a metric file."""
 
 
 def idiolink_metrics(
@@ -166,30 +178,30 @@ def idiolink_metrics(
 ) -> tuple[IdiolinkMetrics, QueryScores]:
     """Score a run that ranks `depth` documents for each query of the dataset.
 
-    The seed of `identity` is the training seed (0 for zero-shot models).
-
     Args:
         run: The ranking.
-        dataset: Documents and queries that were ranked.
-        identity: Model, query mode and seed of the run.
+        dataset: The queries, and the documents that were ranked.
+        identity: Model, query mode and training seed of the run; 0 is the seed of zero-shot runs.
         evidence: Inputs and conditions of the metrics.
         depth: Number of documents per query.
         resamples: Number of resamples of the PIEs, for intervals.
         tuning: Tuned BM25 parameters; None for other models.
 
     Returns:
-        The metrics, and the scores of each query by meaning, including the rank of the first
-        relevant document (`first_relevant`).
+        The metrics, and for each query R-Precision, nDCG@10 and `first_relevant`, which count the
+        documents with the query's meaning as relevant.
     """
     queries = dataset.queries
-    cut = depth if depth < len(dataset.documents) else None
-    meaning = meaning_qrels(queries, dataset.documents)
-    subject = subject_qrels(queries, dataset.documents)
-    both = {
-        query: {name: 1 for name in documents if name in subject[query]}
-        for query, documents in meaning.items()
+    known_depth = depth if depth < len(dataset.documents) else None
+    of_meaning = meaning_qrels(queries, dataset.documents)
+    of_subject = subject_qrels(queries, dataset.documents)
+    of_both = {
+        query: {document: 1 for document in documents if document in of_subject[query]}
+        for query, documents in of_meaning.items()
     }
-    scores = score_queries(run, meaning, depth=cut)
+    scores = score_queries(run, of_meaning, depth=known_depth)
+    subject_scores = score_queries(run, of_subject, depth=known_depth)
+    both_scores = score_queries(run, of_both, depth=known_depth)
     by_pie = _means_by("pie", queries, scores)
     metrics = IdiolinkMetrics(
         split=dataset.split,
@@ -202,40 +214,43 @@ def idiolink_metrics(
         by_usage=_means_by("usage", queries, scores),
         by_subject=_means_by("subject", queries, scores),
         by_pie=by_pie,
-        same_meaning_and_subject=mean_scores(score_queries(run, both, depth=cut), both),
-        same_subject=mean_scores(score_queries(run, subject, depth=cut), subject),
+        same_meaning_and_subject=mean_scores(both_scores, both_scores),
+        same_subject=mean_scores(subject_scores, subject_scores),
         depth=depth,
         tuning=tuning,
         intervals=_intervals(by_pie, resamples),
         resamples=resamples,
         **evidence.of_record,
     )
-    for name, query_scores in scores.items():
-        ranked = in_order(run.get(name, {}))
-        query_scores["first_relevant"] = first_relevant(ranked, meaning[name])
+    for query, query_scores in scores.items():
+        ranking = in_order(run.get(query, {}))
+        query_scores["first_relevant"] = first_relevant(ranking, of_meaning[query])
     return metrics, scores
 
 
 def _means_by(
     field: Literal["pie", "usage", "subject"], queries: Sequence[Meaning], scores: QueryScores
 ) -> dict[str, RankingScores]:
-    """Return the mean scores of the queries with the same PIE, usage or subject."""
-    members = defaultdict(list)
+    """Return the mean scores of the queries with the same PIE, usage or subject, by this value."""
+    query_ids = defaultdict(list)
     for query in queries:
-        members[getattr(query, field)].append(query.id)
-    return {group: mean_scores(scores, names) for group, names in sorted(members.items())}
+        query_ids[getattr(query, field)].append(query.id)
+    return {group: mean_scores(scores, ids) for group, ids in sorted(query_ids.items())}
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
-    """Return the bootstrap interval of the mean over queries, by metric; PIEs are resampled."""
-    sizes = [scores.queries for scores in by_pie.values()]
+    """Return the bootstrap interval of the mean over queries, by metric.
+
+    PIEs are resampled with all their queries. A metric with an unknown score has no interval.
+    """
+    query_counts = [scores.queries for scores in by_pie.values()]
     intervals = {}
     for metric in MEASURES:
         means = [getattr(scores, metric) for scores in by_pie.values()]
         if None in means:
             continue
-        sums = [mean * size for mean, size in zip(means, sizes, strict=True)]
-        if interval := ratio_interval(sums, sizes, resamples=resamples, seed=0):
+        sums = [mean * count for mean, count in zip(means, query_counts, strict=True)]
+        if interval := ratio_interval(sums, query_counts, resamples=resamples, seed=0):
             intervals[metric] = interval
     return intervals
 
@@ -243,10 +258,15 @@ def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str,
 def save_query_scores(
     path: str | Path, metrics: IdiolinkMetrics, scores: QueryScores, queries: Iterable[Meaning]
 ) -> None:
-    """Save a run's per-query scores as CSV, in query order."""
+    """Save a run's per-query scores as CSV with `QUERY_COLUMNS`, in the order of `queries`."""
+    run_columns = metrics.model_dump(include={"composition", "model", "query_mode", "seed"})
     rows = []
-    run = metrics.model_dump(include={"composition", "model", "query_mode", "seed"})
     for query in queries:
-        row = {"query": query.id, "pie": query.pie, "usage": query.usage, "subject": query.subject}
-        rows.append(row | run | scores[query.id])
+        query_columns = {
+            "query": query.id,
+            "pie": query.pie,
+            "usage": query.usage,
+            "subject": query.subject,
+        }
+        rows.append({**query_columns, **run_columns, **scores[query.id]})
     write_csv(path, QUERY_COLUMNS, rows)

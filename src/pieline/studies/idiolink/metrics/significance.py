@@ -1,7 +1,7 @@
-"""Paired randomization tests between two query modes or two models on the same queries.
+"""Test differences between two query modes or two models on the same queries.
 
-Tests flip signs, and intervals resample, per PIE rather than per query, because the queries of a
-PIE share its meaning and documents and are therefore not independent.
+The paired randomization tests flip the signs of whole PIEs, and the intervals resample whole PIEs,
+because the queries of a PIE share its meaning and documents and are therefore not independent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ METRICS = tuple(MEASURES)
 class RankingComparison(Record):
     """Comparison of two query modes of a model, or of two models in a query mode, on one metric.
 
-    All values are null if the metric of some query is unknown.
+    All values are null if the score of some query is unknown.
 
     Attributes:
-        difference: Mean of the second minus mean of the first (fraction).
-        interval: Bootstrap interval of the difference over PIEs; null with a single PIE.
+        difference: Mean score of `second` minus mean score of `first` (fraction).
+        interval: 95% bootstrap interval of the difference over PIEs; null with a single PIE.
         p_value: Two-sided p-value.
         p_holm: p-value corrected for all pairs that are tested together (Holm, 1979).
     """
@@ -53,7 +53,7 @@ def _difference(metric: str) -> Measure[RankingComparison]:
 
 
 DIFFERENCES = {metric: _difference(metric) for metric in METRICS}
-"""Measures of the differences in each metric."""
+"""Measure that reads the difference in each metric from a comparison."""
 
 
 class ModeSignificance(Measured):
@@ -62,8 +62,8 @@ class ModeSignificance(Measured):
     Attributes:
         queries: Number of queries.
         pies: Number of PIEs, which are resampled with all their queries.
-        patterns: Number of sign patterns over PIEs in the test: all 2^PIEs, or a sample of the
-            maximum size if there are more.
+        patterns: Number of sign patterns over PIEs that the tests use: all 2^PIEs patterns, or a
+            random sample if there are more than the setting `permutations`.
         resamples: Number of resamples of the PIEs for the intervals.
     """
 
@@ -88,7 +88,7 @@ def compare_modes(
     """Test every pair of query modes on both metrics, using the same queries.
 
     Args:
-        scores: Scores of each query, by query mode; the order of modes determines that of pairs.
+        scores: Scores of each query, by query mode. Pairs have the order of the query modes.
         pies: PIE of each query.
         permutations: Maximum number of sign patterns (see `randomization_test`).
         resamples: Number of resamples of the PIEs for the intervals.
@@ -96,20 +96,28 @@ def compare_modes(
     """
     pairs = list(combinations(scores, 2))
     queries = sorted(pies)
-    _, members = np.unique([pies[query] for query in queries], return_inverse=True)
-    sizes = np.bincount(members).tolist()
-    result = []
+    _, pie_numbers = np.unique([pies[query] for query in queries], return_inverse=True)
+    queries_per_pie = np.bincount(pie_numbers).tolist()
+    comparisons = []
     for metric in METRICS:
-        values = {
+        scores_by_mode = {
             mode: np.array([query_scores[query][metric] for query in queries], dtype=float)
             for mode, query_scores in scores.items()
         }
-        differences = [values[second] - values[first] for first, second in pairs]
-        summed = np.array([np.bincount(members, weights=each) for each in differences])
-        result += _compare(
-            metric, pairs, summed, sizes, permutations=permutations, resamples=resamples, seed=seed
+        sums_per_pie = []
+        for first, second in pairs:
+            differences = scores_by_mode[second] - scores_by_mode[first]
+            sums_per_pie.append(np.bincount(pie_numbers, weights=differences))
+        comparisons += _compare_pairs(
+            metric,
+            pairs,
+            np.array(sums_per_pie),
+            queries_per_pie,
+            permutations=permutations,
+            resamples=resamples,
+            seed=seed,
         )
-    return result
+    return comparisons
 
 
 def compare_models(
@@ -122,7 +130,8 @@ def compare_models(
     """Test every pair of models on both metrics, using the same queries in one query mode.
 
     Args:
-        scores: Scores of each PIE, by model; the order of models determines that of pairs.
+        scores: Mean scores over the queries of each PIE, by model. Pairs have the order of the
+            models.
         permutations: Maximum number of sign patterns (see `randomization_test`).
         resamples: Number of resamples of the PIEs for the intervals.
         seed: Seed of patterns and resamples, which all pairs share.
@@ -131,58 +140,66 @@ def compare_models(
     # All models have the same queries.
     any_scores = next(iter(scores.values()))
     pies = sorted(any_scores)
-    sizes = [any_scores[pie].queries for pie in pies]
-    result = []
+    queries_per_pie = [any_scores[pie].queries for pie in pies]
+    comparisons = []
     for metric in METRICS:
         means = {
             model: np.array([getattr(pie_scores[pie], metric) for pie in pies], dtype=float)
             for model, pie_scores in scores.items()
         }
-        sums = np.array([(means[second] - means[first]) * sizes for first, second in pairs])
-        result += _compare(
-            metric, pairs, sums, sizes, permutations=permutations, resamples=resamples, seed=seed
+        sums_per_pie = [(means[second] - means[first]) * queries_per_pie for first, second in pairs]
+        comparisons += _compare_pairs(
+            metric,
+            pairs,
+            np.array(sums_per_pie),
+            queries_per_pie,
+            permutations=permutations,
+            resamples=resamples,
+            seed=seed,
         )
-    return result
+    return comparisons
 
 
-def _compare(
+def _compare_pairs(
     metric: str,
     pairs: Sequence[tuple[str, str]],
-    sums: NDArray[np.float64],
-    sizes: Sequence[int],
+    sums_per_pie: NDArray[np.float64],
+    queries_per_pie: Sequence[int],
     *,
     permutations: int,
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test all pairs on one metric; if a score is unknown, all values are None.
+    """Test all pairs on one metric; if the score of some query is unknown, all values are None.
 
     Args:
         metric: Name of the metric.
-        pairs: Pairs of modes or models.
-        sums: Differences summed over the queries of each PIE, shape (pairs, PIEs).
-        sizes: Number of queries of each PIE.
+        pairs: Pairs of query modes or models.
+        sums_per_pie: Differences summed over the queries of each PIE, shape (pairs, PIEs).
+        queries_per_pie: Number of queries of each PIE.
         permutations: Maximum number of sign patterns.
         resamples: Number of resamples.
         seed: Seed of patterns and resamples.
     """
-    if np.isnan(sums).any():
+    if np.isnan(sums_per_pie).any():
         return [
             RankingComparison(first=first, second=second, metric=metric) for first, second in pairs
         ]
-    p_values = randomization_test(sums, permutations=permutations, seed=seed).tolist()
-    return [
-        RankingComparison(
-            first=first,
-            second=second,
-            metric=metric,
-            # The rounding of sum() changed in Python 3.12.
-            difference=fsum(of_pies) / sum(sizes),
-            interval=ratio_interval(of_pies, sizes, resamples=resamples, seed=seed),
-            p_value=p_value,
-            p_holm=corrected,
+    p_values = randomization_test(sums_per_pie, permutations=permutations, seed=seed).tolist()
+    corrected_p_values = holm(p_values)
+    comparisons = []
+    for number, (first, second) in enumerate(pairs):
+        sums = sums_per_pie[number].tolist()
+        comparisons.append(
+            RankingComparison(
+                first=first,
+                second=second,
+                metric=metric,
+                # The rounding of sum() changed in Python 3.12.
+                difference=fsum(sums) / sum(queries_per_pie),
+                interval=ratio_interval(sums, queries_per_pie, resamples=resamples, seed=seed),
+                p_value=p_values[number],
+                p_holm=corrected_p_values[number],
+            )
         )
-        for (first, second), of_pies, p_value, corrected in zip(
-            pairs, sums.tolist(), p_values, holm(p_values), strict=True
-        )
-    ]
+    return comparisons

@@ -1,7 +1,7 @@
-"""Figure 1, Tables 1, 3, 4 and 6, and the construction statistics."""
+"""Build Figure 1, Tables 1, 3, 4 and 6, and the table of construction statistics."""
 
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -16,10 +16,15 @@ from pieline.reporting.numbers import rows_of
 from pieline.reporting.ours import OurNumbers
 from pieline.reporting.printed import read_printed, state
 from pieline.reporting.tables import Column, Group, TableContent, headers, number_row
-from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink import paths
 from pieline.studies.idiolink.datasets.assembly import CONSTRUCTION, ConstructionMetrics
 from pieline.studies.idiolink.datasets.composition import COUNTS, IN_TEXT, DatasetChecks
+from pieline.studies.idiolink.inputs import (
+    construction_inputs,
+    data_check_inputs,
+    has_texts,
+    models_to_fine_tune,
+)
 from pieline.studies.idiolink.originals.pairs import FILTER, FilterReport
 from pieline.studies.idiolink.records import Document
 from pieline.studies.idiolink.training.settings import Hyperparameters
@@ -65,48 +70,66 @@ CONSTRUCTION_LABELS = {
     "confirmed_share": "flagged texts confirmed by reviewers (%)",
     "gold_texts": "texts reviewed by humans",
 }
-"""Labels of the measures of the construction, in order."""
+"""Row labels of the construction table by measure, in order."""
 CONSTRUCTED_NOTE = "Counted on a dataset that this run constructed, not on the public one."
 
 
-def about_data(*, sample: bool, released: bool) -> tuple[list[str], tuple[str, ...]]:
-    """Return the reasons why counts are not comparable with the paper's, and notes on the data."""
-    if released:
-        return [], ()
-    if sample:
-        return ["sample data, not the public IdioLink"], (SAMPLE_NOTE,)
-    return ["newly constructed or altered, not the public IdioLink"], (CONSTRUCTED_NOTE,)
+class DataRemarks(NamedTuple):
+    """Remarks on data that is not the paper's.
+
+    Attributes:
+        obstacles: Reasons why counts are not comparable with the paper's counts.
+        notes: Notes below a table or figure.
+    """
+
+    obstacles: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def about_texts(checks: DatasetChecks) -> tuple[list[str], tuple[str, ...]]:
-    """Return what `about_data` returns for the checked texts."""
-    is_paper_or_own = checks.released or checks.conditions.are_of_own_data
-    return about_data(sample=checks.sample, released=is_paper_or_own)
+SAMPLE_REMARKS = DataRemarks(("sample data, not the public IdioLink",), (SAMPLE_NOTE,))
+CONSTRUCTED_REMARKS = DataRemarks(
+    ("newly constructed or altered, not the public IdioLink",), (CONSTRUCTED_NOTE,)
+)
+
+
+def remarks_on_texts(checks: DatasetChecks) -> DataRemarks:
+    """Return the remarks on the checked texts; none for the public data and the user's own data."""
+    if checks.released or checks.conditions.are_of_own_data:
+        return DataRemarks()
+    return SAMPLE_REMARKS if checks.sample else CONSTRUCTED_REMARKS
+
+
+def remarks_on_construction(metrics: ConstructionMetrics) -> DataRemarks:
+    """Return the remarks on a constructed dataset, whose texts always differ from the paper's."""
+    return SAMPLE_REMARKS if metrics.sample else CONSTRUCTED_REMARKS
 
 
 def dataset_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our counts by split (Table 1), and those in the text."""
+    """Return our counts for Table 1, and for the numbers that the paper's text mentions."""
     checks = load_record(inputs.metrics[0], DatasetChecks)
     files = inputs.metrics
-    obstacles, _ = about_texts(checks)
-    obstacles += checks.conditions.deviations
+    obstacles = [*remarks_on_texts(checks).obstacles, *checks.conditions.deviations]
     numbers = OurNumbers(inputs.study)
     for split in ROW_LABELS:
-        counts = checks.counts[split]
-        numbers.add({"scope": split}, COUNTS, counts, files=files, obstacles=obstacles)
+        split_counts = checks.counts[split]
+        numbers.add({"scope": split}, COUNTS, split_counts, files=files, obstacles=obstacles)
     numbers.add({"scope": "total"}, IN_TEXT, checks, files=files, obstacles=obstacles)
     return numbers.frame()
 
 
 def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out Table 1: PIEs, queries and documents by split."""
-    by_split = rows_of(numbers, ("scope",))
-    rows = [number_row((label,), COLUMNS, by_split[split,]) for split, label in ROW_LABELS.items()]
+    """Lay out Table 1: the number of PIEs, queries and documents by split."""
+    numbers_by_split = rows_of(numbers, ("scope",))
+    *split_rows, total_row = [
+        number_row((label,), COLUMNS, numbers_by_split[split,])
+        for split, label in ROW_LABELS.items()
+    ]
+    checks = load_record(inputs.metrics[0], DatasetChecks)
     return TableContent(
         heads=(headers(["Split"], COLUMNS),),
-        groups=(Group(tuple(rows[:-1])), Group(tuple(rows[-1:]))),
+        groups=(Group(tuple(split_rows)), Group((total_row,))),
         caption="Overview of the IdioLink dataset. Test (total) is the sum of gold and silver.",
-        notes=about_texts(load_record(inputs.metrics[0], DatasetChecks))[1],
+        notes=remarks_on_texts(checks).notes,
         wide=False,
     )
 
@@ -116,36 +139,34 @@ DATASET_TABLE = Table(
     "Table 1",
     "Size of the IdioLink dataset.",
     dataset,
-    given.data_checks,
+    data_check_inputs,
     dataset_numbers,
     printed=("idiolink_table1", "text_numbers"),
 )
 
 
 def construction_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of sections 3.2.1 to 3.2.4."""
+    """Return our numbers for sections 3.2.1 to 3.2.4."""
     metrics = load_record(inputs.metrics[0], ConstructionMetrics)
-    report = load_record(inputs.files["filter_report"], FilterReport)
-    # Newly generated texts always differ from the paper's.
-    obstacles, _ = about_data(sample=metrics.sample, released=False)
-    obstacles += metrics.conditions.deviations
+    filter_report = load_record(inputs.files["filter_report"], FilterReport)
+    obstacles = [*remarks_on_construction(metrics).obstacles, *metrics.conditions.deviations]
     numbers = OurNumbers(inputs.study)
     keys = {"scope": "constructed"}
-    numbers.add(keys, FILTER, report, files=inputs.metrics, obstacles=obstacles)
+    numbers.add(keys, FILTER, filter_report, files=inputs.metrics, obstacles=obstacles)
     numbers.add(keys, CONSTRUCTION, metrics, files=inputs.metrics, obstacles=obstacles)
     return numbers.frame()
 
 
 def construction(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the numbers in sections 3.2.1 to 3.2.4, with the printed numbers."""
+    """Lay out our numbers for sections 3.2.1 to 3.2.4 next to the printed numbers."""
     metrics = load_record(inputs.metrics[0], ConstructionMetrics)
-    (of_run,) = rows_of(numbers, ()).values()
+    [numbers_by_measure] = rows_of(numbers, ()).values()
     rows = [
-        number_row((label,), [Column(measure, "this run")], of_run)
+        number_row((label,), [Column(measure, "this run")], numbers_by_measure)
         for measure, label in CONSTRUCTION_LABELS.items()
     ]
-    _, notes = about_data(sample=metrics.sample, released=False)
-    if any("hand-written" in item.origins for item in metrics.generation.values()):
+    notes = remarks_on_construction(metrics).notes
+    if any("hand-written" in report.origins for report in metrics.generation.values()):
         notes += ("The models' answers are hand-written; no model produced them.",)
     return TableContent(
         heads=(headers(["Number", "this run"]),),
@@ -162,7 +183,7 @@ CONSTRUCTION_TABLE = Table(
     "Sections 3.2.1 to 3.2.4",
     "Statistics of the dataset's construction.",
     construction,
-    given.construction,
+    construction_inputs,
     construction_numbers,
     printed=("text_numbers",),
 )
@@ -173,12 +194,17 @@ _SHOWN = "shown, not compared"
 
 
 class ShownHyperparameters(Hyperparameters):
-    """The hyperparameters of a run, and the batch size of Drama-1B if it is fine-tuned."""
+    """The hyperparameters that Table 3 shows.
+
+    Attributes:
+        drama_batch_size: Batch size of Drama-1B; None if this model is not fine-tuned.
+    """
 
     drama_batch_size: int | None
 
 
 def _parameter(name: str, field: str = "") -> Measure[ShownHyperparameters]:
+    """Return the measure with this name, which reads a field; by default, the field `name`."""
     return Measure(name, attrgetter(field or name))
 
 
@@ -201,20 +227,21 @@ HYPERPARAMETERS = {
 
 
 def example(inputs: DisplayInputs) -> TableContent:
-    """Build Figure 1 with texts of this run: the documents of each type of the first PIE."""
+    """Build Figure 1 with texts of this run: for its first PIE, a document of each usage."""
     documents = load_jsonl(inputs.files["documents"], Document)
-    shown: dict[str, Document] = {}
+    first_pie = documents[0].pie
+    example_by_usage: dict[str, Document] = {}
     for document in documents:
-        if document.pie == documents[0].pie:
-            shown.setdefault(document.usage, document)
+        if document.pie == first_pie:
+            example_by_usage.setdefault(document.usage, document)
     rows = (
         text_row((usage, document.span), state(document.sentence, "", reason=_SHOWN))
-        for usage, document in shown.items()
+        for usage, document in example_by_usage.items()
     )
     return TableContent(
         heads=(headers(["Document type", "Marked span", "Document"]),),
         groups=(Group(tuple(rows)),),
-        caption=f"The document types of a PIE, “{documents[0].pie}”. It is the first in this run's"
+        caption=f"The document types of a PIE, “{first_pie}”. It is the first in this run's"
         " test data, not the paper's example.",
         notes=inputs.notes,
         wraps=True,
@@ -222,7 +249,7 @@ def example(inputs: DisplayInputs) -> TableContent:
 
 
 def _documents(study: ConfiguredStudy) -> DisplayInputs | None:
-    if not given.has_texts(study):
+    if not has_texts(study):
         return None
     return study.display_inputs().with_files(documents=paths.dataset("test")["documents"])
 
@@ -237,33 +264,37 @@ EXAMPLE_TABLE = Table(
 
 
 def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the hyperparameters of this run, which are the options; none without fine-tuning."""
-    tuning = ShownHyperparameters.model_validate(inputs.options) if inputs.options else None
-    why = "" if tuning else "no model is fine-tuned in this configuration"
+    """Return the hyperparameters of this run next to those of Table 3.
+
+    The options of `inputs` are the fields of `ShownHyperparameters`; without fine-tuning, there are
+    no options.
+    """
+    used = ShownHyperparameters.model_validate(inputs.options) if inputs.options else None
+    reason = "" if used else "no model is fine-tuned in this configuration"
     return described.hyperparameter_numbers(
         inputs,
         HYPERPARAMETERS.values(),
-        tuning,
+        used,
         file="idiolink_table3",
-        not_run=why,
+        not_run=reason,
     )
 
 
 def hyperparameters(numbers: pd.DataFrame, _: DisplayInputs) -> TableContent:
-    """Lay out Table 3."""
+    """Lay out Table 3: the hyperparameters of fine-tuning."""
     labels = {measure.name: label for label, measure in HYPERPARAMETERS.items()}
     return described.hyperparameters(numbers, labels, "Fine-tuning hyperparameters.")
 
 
 def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs:
-    tuning, bases = study.settings.finetuning, given.tuned_bases(study)
+    """Return inputs with the fields of `ShownHyperparameters`, if models are fine-tuned."""
+    models, settings = models_to_fine_tune(study), study.settings.finetuning
     options: dict[str, Any] = {}
-    if bases:
-        options = tuning.hyperparameters().model_dump()
-        is_drama_tuned = _DRAMA in bases
-        options["drama_batch_size"] = (
-            tuning.hyperparameters(_DRAMA).batch_size if is_drama_tuned else None
-        )
+    if models:
+        options = settings.hyperparameters().model_dump()
+        options["drama_batch_size"] = None
+    if _DRAMA in models:
+        options["drama_batch_size"] = settings.hyperparameters(_DRAMA).batch_size
     return study.display_inputs().model_copy(update={"options": options})
 
 
@@ -279,7 +310,7 @@ HYPERPARAMETERS_TABLE = Table(
 
 
 def artifacts(inputs: DisplayInputs) -> TableContent:
-    """Return Table 4."""
+    """Build Table 4: data and packages, with licenses and versions."""
     return described.artifacts(inputs, read_printed(inputs.files["idiolink_table4"]))
 
 
@@ -294,26 +325,30 @@ ARTIFACTS_TABLE = Table(
 
 
 def checkpoints(inputs: DisplayInputs) -> TableContent:
-    """Return Table 6: checkpoints, licenses, sizes and the revisions pinned in models.yaml."""
+    """Build Table 6: checkpoints, licenses, sizes and the revisions pinned in models.yaml."""
     printed = read_printed(inputs.files["idiolink_table6"])
     unnamed = "neither models.yaml nor idiolink.construction names it"
     return described.checkpoints(inputs, printed, unnamed=unnamed)
 
 
 def _checkpoints(study: ConfiguredStudy) -> DisplayInputs:
-    roles = study.settings.construction.model_dump(
+    model_by_role = study.settings.construction.model_dump(
         include={"index_writer", "query_writer", "validator"}
     )
-    names = list(study.project.names("embedder")) + list(roles.values())
-    return described.checkpoint_options(study, names, _printed_name)
+    models = [*study.project.names("embedder"), *model_by_role.values()]
+    return described.checkpoint_options(study, models, _printed_name)
 
 
 def _printed_name(entry: Any) -> str | None:
-    """Return the name of a model in Table 6: that of the API for language models."""
+    """Return the name of a model in Table 6, which lists language models by their name in the API.
+
+    The result is None for embedders that are not in the paper.
+    """
     if entry.kind == "llm":
-        return str(entry.litellm_id).rpartition("/")[2]
-    name: str | None = entry.published_as
-    return name
+        _, _, api_name = str(entry.litellm_id).rpartition("/")
+        return api_name
+    paper_name: str | None = entry.published_as
+    return paper_name
 
 
 CHECKPOINTS_TABLE = Table(

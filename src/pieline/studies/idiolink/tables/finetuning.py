@@ -1,13 +1,14 @@
-"""Fine-tuning results (Table 5), and average gains from instructions and spans (section 6)."""
+"""Build Table 5 (fine-tuning), and the average gains from instructions and spans (section 6)."""
 
-from collections.abc import Mapping, Sequence
-from itertools import chain, product
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from math import isnan, nan
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
+from pieline.core.errors import pluralize
 from pieline.core.measures import Measure
 from pieline.core.records import load_records
 from pieline.reporting.displays import ConfiguredStudy, Table
@@ -15,7 +16,12 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.numbers import rows_of
 from pieline.reporting.ours import OurNumbers, over_seeds
 from pieline.reporting.tables import Column, Group, Row, TableContent, headers, number_row
-from pieline.studies.idiolink import inputs as given
+from pieline.studies.idiolink.inputs import (
+    fine_tuned_runs,
+    models_of_kinds,
+    models_to_rank,
+    zero_shot_runs,
+)
 from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.tables.zero_shot import (
     METRICS,
@@ -52,46 +58,57 @@ _TUPLES = {
 
 
 def finetuned_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of Table 5: means and deviations over seeds."""
+    """Return our numbers for Table 5: means and standard deviations over seeds."""
     return over_seeds(of_rankings(inputs))
 
 
 def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out Table 5: both metrics (percent) by training mode, model and query mode.
 
-    Rows are the fine-tuned models of this run, and models and training modes that are only in the
-    paper unless `inputs.rows` is "run".
+    The rows are the fine-tuned models of this run. Unless `inputs.rows` is "run", there are also
+    rows for the models and training modes that are only in the paper.
     """
-    trainings = rows_of(numbers, ("train_mode", "model", "loss"), across=("query_mode",))
-    if inputs.rows == "run":
-        trainings = {key: scores for key, scores in trainings.items() if key[-1]}
+    scores_by_training = rows_of(numbers, ("train_mode", "model", "loss"), across=("query_mode",))
     groups: dict[str, list[Row]] = {title: [] for title in TRAIN_MODES.values()}
     for model in ordered_models(inputs, "idiolink_table5"):
-        for (train_mode, name, loss), scores in trainings.items():
-            if name == model.name:
+        for (train_mode, trained_model, loss), scores in scores_by_training.items():
+            is_of_run = bool(loss)  # the paper does not state its loss
+            if trained_model == model.name and (is_of_run or inputs.rows != "run"):
                 labels = (model.label, LOSSES.get(loss, "–"), model.parameters or "–")
                 row = number_row(labels, SCORE_COLUMNS, scores)
                 groups[TRAIN_MODES[train_mode]].append(row)
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
-    seeds = max((len(each.split()) for each in numbers["seeds"]), default=0)
-    over = "1 seed" if seeds == 1 else f"{seeds} seeds (mean ± standard deviation, ddof 1)"
-    tuples = {str(item.conditions.settings.get("tuples")) for item in metrics}
+    seed_count = _count_seeds(numbers["seeds"])
+    if seed_count == 1:
+        seeds = "1 seed"
+    else:
+        seeds = f"{seed_count} seeds (mean ± standard deviation, ddof 1)"
+    tuple_sources = {str(item.conditions.settings.get("tuples")) for item in metrics}
     notes = [_JUDGED]
-    notes += [note for source, note in _TUPLES.items() if source in tuples]
+    notes += [note for source, note in _TUPLES.items() if source in tuple_sources]
     notes += notes_on(metrics)
     return scores_table(
         ("Train", "Model", "Loss", "Param"),
         groups,
-        f"Fine-tuning results on IdioLink in percent, over {over}, by loss: that of"
+        f"Fine-tuning results on IdioLink in percent, over {seeds}, by loss: that of"
         " equation 2, or that of the authors' code (InfoNCE over the positives of the batch,"
         " temperature 0.05). The paper does not state which loss it used for its numbers.",
         tuple(notes),
     )
 
 
-def _tuned(study: ConfiguredStudy) -> DisplayInputs | None:
+def _count_seeds(seeds_of_numbers: Iterable[str]) -> int:
+    """Return the maximum number of seeds behind a number; seeds are separated by spaces."""
+    return max((len(seeds.split()) for seeds in seeds_of_numbers), default=0)
+
+
+def _fine_tuned_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with all runs of fine-tuned models; None without fine-tuning."""
     models = study.settings.finetuning.models
-    return study.display_inputs(given.tuned(study), "embedder", models=models) if models else None
+    if not models:
+        return None
+    runs = fine_tuned_runs(study, include_impossible=True)
+    return study.display_inputs(runs, "embedder", models=models)
 
 
 FINETUNED_TABLE = Table(
@@ -99,7 +116,7 @@ FINETUNED_TABLE = Table(
     "Table 5",
     "Retrieval by fine-tuned models, in percent.",
     finetuned,
-    _tuned,
+    _fine_tuned_inputs,
     finetuned_numbers,
     printed=("idiolink_table5",),
     otherwise="idiolink.finetuning.train_modes does not name it",
@@ -115,9 +132,9 @@ def shown_loss(ours: pd.DataFrame) -> str:
 
 
 def best_trainings(ours: pd.DataFrame) -> Mapping[tuple[str, str, str], Any]:
-    """Return the better training mode by model, query mode and metric, for Figure 3.
+    """Return the best training mode of each model for each query mode and metric, for Figure 3.
 
-    For span queries, models may have been trained on sentences or spans; as in the paper, the
+    In the span modes, a model may have been trained on sentences or on spans. As in the paper, the
     training mode with the higher mean is used. Only models trained with `shown_loss` count, if the
     scores of all their seeds are known.
 
@@ -127,10 +144,12 @@ def best_trainings(ours: pd.DataFrame) -> Mapping[tuple[str, str, str], Any]:
     Returns:
         Rows of the frame, by model, query mode and metric.
     """
-    shown = ours[(ours["loss"] == shown_loss(ours)) & ours["ours"].notna()]
-    shown = shown[shown["measure"].isin(list(METRICS))]
-    best = shown.sort_values("ours", ascending=False, kind="stable")
-    rows: Any = best.drop_duplicates(["model", "query_mode", "measure"]).itertuples()
+    has_shown_loss = ours["loss"] == shown_loss(ours)
+    is_score = ours["measure"].isin(list(METRICS))
+    candidates = ours[has_shown_loss & is_score & ours["ours"].notna()]
+    best_first = candidates.sort_values("ours", ascending=False, kind="stable")
+    best = best_first.drop_duplicates(["model", "query_mode", "measure"])
+    rows: Any = best.itertuples()
     return {(row.model, row.query_mode, row.measure): row for row in rows}
 
 
@@ -139,8 +158,8 @@ GAINS = {
     "span": "span",
     "combined": "instruction_span",
 }
-"""Query mode that is compared with `sentence` for each gain."""
-_LABELS = {"instruction": "Instructions", "span": "Span embedding", "combined": "Both"}
+"""Query mode that each gain compares with the mode `sentence`."""
+_GAIN_LABELS = {"instruction": "Instructions", "span": "Span embedding", "combined": "Both"}
 
 Scores = Mapping[tuple[str, str, str], float]
 """Scores in percent, by model, query mode and metric."""
@@ -151,17 +170,19 @@ Means = Mapping[tuple[str, str], float]
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:
     """Return the mean gains over models, in points, by gain and metric.
 
-    A gain is omitted if the score of any model is missing.
+    A gain is omitted if a score of some model is missing.
     """
-    gains_by_metric = {}
+    average = {}
     for (gain, mode), metric in product(GAINS.items(), METRICS):
-        differences = [
-            scores.get((model, mode, metric), nan) - scores.get((model, "sentence", metric), nan)
-            for model in models
-        ]
-        if differences and not any(map(isnan, differences)):
-            gains_by_metric[gain, metric] = fmean(differences)
-    return gains_by_metric
+        differences = []
+        for model in models:
+            score = scores.get((model, mode, metric), nan)
+            sentence_score = scores.get((model, "sentence", metric), nan)
+            differences.append(score - sentence_score)
+        is_missing = any(isnan(difference) for difference in differences)
+        if differences and not is_missing:
+            average[gain, metric] = fmean(differences)
+    return average
 
 
 def _gain(gain: str, metric: str) -> Measure[Means]:
@@ -174,43 +195,45 @@ def _gain(gain: str, metric: str) -> Measure[Means]:
 
 
 MEASURES = [_gain(gain, metric) for gain, metric in product(GAINS, METRICS)]
+"""Measures that read each gain in each metric from the mean gains."""
 
 
-def _counted(inputs: DisplayInputs) -> list[str]:
+def _averaged_models(inputs: DisplayInputs) -> list[str]:
     """Return the configured models that are in the paper."""
     return [model.name for model in inputs.own_models() if model.published_as]
 
 
 def gains_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the average gains over the paper's models."""
-    runs, counted = of_rankings(inputs), _counted(inputs)
-    keys = zip(runs["model"], runs["query_mode"], runs["measure"], strict=True)
-    scores = dict(zip(keys, runs["ours"], strict=True))
-    of_models = runs[runs["model"].isin(counted)]
+    """Return the average gains over the configured models that are in the paper."""
+    our_scores, averaged_models = of_rankings(inputs), _averaged_models(inputs)
+    rows: Any = our_scores.itertuples()
+    scores = {(row.model, row.query_mode, row.measure): row.ours for row in rows}
+    files: dict[str, None] = {}  # in order, without duplicates
+    for files_of_score in our_scores.loc[our_scores["model"].isin(averaged_models), "files"]:
+        files.update(dict.fromkeys(files_of_score))
     obstacles = obstacles_of(*load_records(inputs.metrics, IdiolinkMetrics))
-    papers = sum(model.published_as is not None for model in inputs.models)
-    if len(counted) < papers:
-        obstacles.append(f"over {len(counted)} of the paper's {papers} models")
+    paper_model_count = sum(model.published_as is not None for model in inputs.models)
+    if len(averaged_models) < paper_model_count:
+        obstacles.append(f"over {len(averaged_models)} of the paper's {paper_model_count} models")
     numbers = OurNumbers(inputs.study)
     numbers.add(
         {},
         MEASURES,
-        average_gains(scores, counted),
-        files=list(dict.fromkeys(chain.from_iterable(of_models["files"]))),
+        average_gains(scores, averaged_models),
+        files=list(files),
         obstacles=obstacles,
     )
     return numbers.frame()
 
 
 def gains(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the table of average gains over the paper's models, in points."""
-    (means,) = rows_of(numbers, ()).values()
-    counted = _counted(inputs)
-    models = f"{len(counted)} model{'' if len(counted) == 1 else 's'}"
-    rows = [
-        number_row((label,), [Column(f"{gain}_gain_{name}", "") for name in METRICS], means)
-        for gain, label in _LABELS.items()
-    ]
+    """Lay out the average gains over the paper's models, in points."""
+    [numbers_by_measure] = rows_of(numbers, ()).values()
+    models = pluralize(len(_averaged_models(inputs)), "model")
+    rows = []
+    for gain, label in _GAIN_LABELS.items():
+        columns = [Column(f"{gain}_gain_{metric}", "") for metric in METRICS]
+        rows.append(number_row((label,), columns, numbers_by_measure))
     return TableContent(
         heads=(headers(["Gain", *METRICS.values()]),),
         groups=(Group(tuple(rows)),),
@@ -221,10 +244,13 @@ def gains(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _of_embedders(study: ConfiguredStudy) -> DisplayInputs | None:
-    models = given.of_kinds(study, given.ranked(study), "embedder")
-    runs = given.zero_shot(study, models)
-    return study.display_inputs(runs, "embedder", models=models) if models else None
+def _zero_shot_embedders(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the zero-shot runs of the embedders; None without embedders."""
+    models = models_of_kinds(study, models_to_rank(study), "embedder")
+    if not models:
+        return None
+    runs = zero_shot_runs(study, models)
+    return study.display_inputs(runs, "embedder", models=models)
 
 
 GAINS_TABLE = Table(
@@ -232,7 +258,7 @@ GAINS_TABLE = Table(
     "Section 6",
     "Average gains by instructions and span embedding, in points.",
     gains,
-    _of_embedders,
+    _zero_shot_embedders,
     gains_numbers,
     printed=("text_numbers",),
 )

@@ -1,4 +1,4 @@
-"""Tables of significance tests and of scores by PIE (not in the paper)."""
+"""Build the tables of significance tests and of scores by PIE (not in the paper)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,8 +13,15 @@ from pieline.reporting.numbers import Number, rows_of
 from pieline.reporting.ours import OurNumbers, over_seeds
 from pieline.reporting.printed import rounded
 from pieline.reporting.tables import Cell, Column, Group, Head, Row, TableContent
-from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink import paths
+from pieline.studies.idiolink.inputs import (
+    fine_tuned_runs,
+    inputs_with_metrics,
+    models_to_fine_tune,
+    models_to_rank,
+    runs_with_other_metrics,
+    zero_shot_runs,
+)
 from pieline.studies.idiolink.metrics.scores import RANKING, IdiolinkMetrics
 from pieline.studies.idiolink.metrics.significance import (
     DIFFERENCES,
@@ -38,18 +45,18 @@ _COLUMNS = [Column(DIFFERENCES[name].name, label, interval=2) for name, label in
 def significance_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the differences between the query modes of each model and seed."""
     numbers = OurNumbers(inputs.study)
-    results = load_records(inputs.metrics, ModeSignificance)
-    for item, path in zip(results, inputs.metrics, strict=True):
-        for pair in item.comparisons:
-            keys = paths.keys_of("test", item.model, pair.second, item.seed)
+    tests = load_records(inputs.metrics, ModeSignificance)
+    for test, path in zip(tests, inputs.metrics, strict=True):
+        for comparison in test.comparisons:
+            keys = paths.keys_of("test", test.model, comparison.second, test.seed)
             numbers.add(
-                {**keys, "against": pair.first},
-                [DIFFERENCES[pair.metric]],
-                pair,
+                {**keys, "against": comparison.first},
+                [DIFFERENCES[comparison.metric]],
+                comparison,
                 files=[path],
-                obstacles=obstacles_of(item),
-                p_value=pair.p_value,
-                p_holm=pair.p_holm,
+                obstacles=obstacles_of(test),
+                p_value=comparison.p_value,
+                p_holm=comparison.p_holm,
             )
     return numbers.frame()
 
@@ -57,34 +64,38 @@ def significance_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 def significance(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the differences between query modes, in points, with p-values."""
     labels = inputs.labels()
-    groups: dict[str, list[Row]] = {}
+    rows_by_model: dict[str, list[Row]] = {}
     keys = ("model", "train_mode", "loss", "seed", "against", "query_mode")
-    for (model, train_mode, loss, seed, first, second), pair in rows_of(numbers, keys).items():
+    for key, differences in rows_of(numbers, keys).items():
+        model, train_mode, loss, seed, first_mode, second_mode = key
         label = labels[model]
         if train_mode:
             label += f" ({mode_label(train_mode)}, {loss} loss, seed {seed})"
-        row = _row((label, mode_label(first), mode_label(second)), pair)
-        groups.setdefault(label, []).append(row)
-    results = load_records(inputs.metrics, ModeSignificance)
-    any_result = results[0]
-    resampling = _resampling(
-        any_result.pies, any_result.queries, any_result.resamples, any_result.patterns
+        row = _row((label, mode_label(first_mode), mode_label(second_mode)), differences)
+        rows_by_model.setdefault(label, []).append(row)
+    tests = load_records(inputs.metrics, ModeSignificance)
+    # All tests of the table resample in the same way.
+    any_test = tests[0]
+    resampling = _describe_resampling(
+        any_test.pies, any_test.queries, any_test.resamples, any_test.patterns
     )
-    notes = notes_on(results)
+    notes = notes_on(tests)
     if numbers["ours"].isna().any():
         notes = (*notes, UNKNOWN_NOTE)
     return _table(
         "Model",
-        groups.values(),
+        rows_by_model.values(),
         f"Differences between query modes in points (second minus first), {_TESTED} for a model's"
         f" pairs of modes. {resampling}",
         notes,
     )
 
 
-def _tests(study: ConfiguredStudy) -> DisplayInputs | None:
-    models = given.ranked(study) + given.tuned_bases(study)
-    return given.shown(study, given.others(study, paths.SIGNIFICANCE), models)
+def _mode_tests(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the tests between query modes; None if there are no tests."""
+    models = models_to_rank(study) + models_to_fine_tune(study)
+    runs = runs_with_other_metrics(study, paths.SIGNIFICANCE)
+    return inputs_with_metrics(study, runs, models)
 
 
 SIGNIFICANCE_TABLE = Table(
@@ -92,7 +103,7 @@ SIGNIFICANCE_TABLE = Table(
     NOT_IN_PAPER,
     "Paired randomization tests over PIEs between query modes, with intervals.",
     significance,
-    _tests,
+    _mode_tests,
     significance_numbers,
 )
 
@@ -102,25 +113,24 @@ def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
     for mode in QUERY_MODES:
-        runs = {
-            item.model: (item, path)
-            for item, path in zip(records, inputs.metrics, strict=True)
-            if item.query_mode == mode
-        }
-        if len(runs) < 2:
+        metrics_by_model, path_by_model = {}, {}
+        for record, path in zip(records, inputs.metrics, strict=True):
+            if record.query_mode == mode:
+                metrics_by_model[record.model] = record
+                path_by_model[record.model] = path
+        if len(metrics_by_model) < 2:
             continue
-        scores = {model: item.by_pie for model, (item, _) in runs.items()}
-        for pair in compare_models(scores, **inputs.options, seed=0):
-            first, first_path = runs[pair.first]
-            second, second_path = runs[pair.second]
+        scores = {model: metrics.by_pie for model, metrics in metrics_by_model.items()}
+        for comparison in compare_models(scores, **inputs.options, seed=0):
+            first, second = comparison.first, comparison.second
             numbers.add(
-                {**paths.keys_of("test", pair.second, mode, 0), "against": pair.first},
-                [DIFFERENCES[pair.metric]],
-                pair,
-                files=[first_path, second_path],
-                obstacles=obstacles_of(first, second),
-                p_value=pair.p_value,
-                p_holm=pair.p_holm,
+                {**paths.keys_of("test", second, mode, 0), "against": first},
+                [DIFFERENCES[comparison.metric]],
+                comparison,
+                files=[path_by_model[first], path_by_model[second]],
+                obstacles=obstacles_of(metrics_by_model[first], metrics_by_model[second]),
+                p_value=comparison.p_value,
+                p_holm=comparison.p_holm,
             )
     return numbers.frame()
 
@@ -128,35 +138,43 @@ def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 def model_pairs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the differences between models by query mode, in points, with p-values."""
     labels = inputs.labels()
-    groups: dict[str, list[Row]] = {}
-    pairs = rows_of(numbers, ("query_mode", "against", "model"))
-    for (mode, first, second), pair in pairs.items():
-        row = _row((mode_label(mode), labels[first], labels[second]), pair)
-        groups.setdefault(mode, []).append(row)
+    rows_by_mode: dict[str, list[Row]] = {}
+    differences_by_pair = rows_of(numbers, ("query_mode", "against", "model"))
+    for (mode, first, second), differences in differences_by_pair.items():
+        row = _row((mode_label(mode), labels[first], labels[second]), differences)
+        rows_by_mode.setdefault(mode, []).append(row)
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
-    sizes = [scores.queries for scores in metrics[0].by_pie.values()]
-    patterns = sign_patterns(len(sizes), inputs.options["permutations"])
-    resampling = _resampling(len(sizes), sum(sizes), inputs.options["resamples"], patterns)
+    # All models have the same PIEs and queries.
+    queries_per_pie = [scores.queries for scores in metrics[0].by_pie.values()]
+    pie_count = len(queries_per_pie)
+    resampling = _describe_resampling(
+        pie_count,
+        sum(queries_per_pie),
+        inputs.options["resamples"],
+        sign_patterns(pie_count, inputs.options["permutations"]),
+    )
     return _table(
         "Query",
-        groups.values(),
+        rows_by_mode.values(),
         "Differences between models in points (second minus first) over the same queries,"
         f" {_TESTED} for a query mode's pairs of models. {resampling}",
         notes_on(metrics),
     )
 
 
-def _pairs(study: ConfiguredStudy) -> DisplayInputs | None:
-    ranked, settings = given.ranked(study), study.settings
-    runs = given.zero_shot(study, ranked)
+def _model_pairs_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with all zero-shot runs; None if no query mode has two models to compare."""
+    models = models_to_rank(study)
+    runs = zero_shot_runs(study, models)
     modes = [run.where["query_mode"] for run in runs]
-    if len(set(modes)) == len(modes):
+    has_one_model_per_mode = len(set(modes)) == len(modes)
+    if has_one_model_per_mode:
         return None
     options = {
-        "permutations": settings.permutations,
-        "resamples": settings.bootstrap_resamples,
+        "permutations": study.settings.permutations,
+        "resamples": study.settings.bootstrap_resamples,
     }
-    inputs = study.display_inputs(runs, models=ranked)
+    inputs = study.display_inputs(runs, models=models)
     return inputs.model_copy(update={"options": options})
 
 
@@ -165,7 +183,7 @@ PAIRS_TABLE = Table(
     NOT_IN_PAPER,
     "Paired randomization tests over PIEs between all pairs of models, with intervals.",
     model_pairs,
-    _pairs,
+    _model_pairs_inputs,
     pairs_numbers,
 )
 
@@ -174,15 +192,23 @@ _TESTED = (
     "each with its 95% interval and the {p}-value of a two-sided paired randomization test,"
     " corrected by Holm's procedure"
 )
+"""Part of both captions, in which {p} is formatted as a symbol."""
 
 
 def _table(
-    label: str, groups: Iterable[Sequence[Row]], caption: str, notes: tuple[str, ...]
+    header: str, groups: Iterable[Sequence[Row]], caption: str, notes: tuple[str, ...]
 ) -> TableContent:
-    """Lay out a table of compared pairs; `label` is the header of the first column."""
-    heads = [Head(label), Head("First"), Head("Second")]
-    for name in METRICS.values():
-        heads += [Head(name), _P_VALUE]
+    """Lay out a table of compared pairs.
+
+    Args:
+        header: Header of the first column.
+        groups: Rows of each group.
+        caption: Caption, in which {p} is formatted as a symbol.
+        notes: Notes below the table.
+    """
+    heads = [Head(header), Head("First"), Head("Second")]
+    for metric_label in METRICS.values():
+        heads += [Head(metric_label), _P_VALUE]
     return TableContent(
         heads=(tuple(heads),),
         groups=tuple(Group(tuple(rows)) for rows in groups),
@@ -194,25 +220,26 @@ def _table(
     )
 
 
-def _resampling(pies: int, queries: int, resamples: int, patterns: int) -> str:
+def _describe_resampling(pies: int, queries: int, resamples: int, patterns: int) -> str:
     """Return the caption text on resampling, which is the same for all tests in a table."""
-    every = "all " if patterns == 2**pies else ""
+    all_or_empty = "all " if patterns == 2**pies else ""
     return (
         f"The {pies} PIEs were resampled with all their queries ({queries}): {resamples:,}"
-        f" bootstrap samples, and {every}{patterns:,} sign patterns over PIEs."
+        f" bootstrap samples, and {all_or_empty}{patterns:,} sign patterns over PIEs."
     )
 
 
-def _row(labels: tuple[str, ...], pair: Mapping[str, Number]) -> Row:
-    """Return the row of a pair: the difference in each metric, and its corrected p-value."""
+def _row(labels: tuple[str, ...], differences: Mapping[str, Number]) -> Row:
+    """Return the row of a pair: the difference in each metric, and the corrected p-value."""
     cells: list[Cell] = []
     for column in _COLUMNS:
-        cells += (column.cell(pair), Cell(text=rounded(pair[column.measure].p_holm, 4)))
+        p_value = rounded(differences[column.measure].p_holm, 4)
+        cells += [column.cell(differences), Cell(text=p_value)]
     return Row(labels, tuple(cells))
 
 
 class PieMeans(NamedTuple):
-    """Means over models; every mean is over the same models.
+    """Means over models, all over the same models.
 
     Attributes:
         values: Means by PIE (rows) and query mode (columns).
@@ -224,13 +251,13 @@ class PieMeans(NamedTuple):
 
 
 def by_pie_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the scores of each PIE; those of fine-tuned models are means over seeds."""
+    """Return the scores of each PIE; the scores of fine-tuned models are means over seeds."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
-    for item, path in zip(records, inputs.metrics, strict=True):
-        obstacles = obstacles_of(item)
-        for pie, scores in item.by_pie.items():
-            keys = {**run_of(item), "scope": pie}
+    for record, path in zip(records, inputs.metrics, strict=True):
+        obstacles = obstacles_of(record)
+        for pie, scores in record.by_pie.items():
+            keys = {**run_of(record), "scope": pie}
             numbers.add(keys, RANKING, scores, files=[path], obstacles=obstacles)
     frame = numbers.frame()
     is_tuned = frame["train_mode"] != ""
@@ -238,17 +265,18 @@ def by_pie_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 
 def hardest_first(ours: pd.DataFrame, means: PieMeans) -> list[str]:
-    """Sort PIEs by their mean over the query modes of `means`, lowest first.
+    """Return the PIEs of `ours`, sorted by their mean over the query modes of `means`.
 
-    PIEs without means come last.
+    The PIE with the lowest mean comes first. PIEs without means come last.
     """
-    over_modes = means.values.mean(axis="columns").reindex(sorted(set(ours["scope"])))
-    return list(over_modes.sort_values(kind="stable").index)
+    mean_over_modes = means.values.mean(axis="columns")
+    all_pies = sorted(set(ours["scope"]))
+    return list(mean_over_modes.reindex(all_pies).sort_values(kind="stable").index)
 
 
 def zero_shot_means(ours: pd.DataFrame) -> PieMeans:
     """Return the mean nDCG@10 (percent) over zero-shot models, by PIE and query mode."""
-    return _over_same_models(_ndcg(ours, is_tuned=False))
+    return _average_over_models(_ndcg(ours, is_tuned=False))
 
 
 def gains_by_pie(ours: pd.DataFrame) -> PieMeans:
@@ -257,49 +285,63 @@ def gains_by_pie(ours: pd.DataFrame) -> PieMeans:
     Each fine-tuned model is compared with its zero-shot base model in the same mode, if both were
     run. The change of a base model is the mean over its trainings that are evaluated in the mode.
     """
-    tuned = _ndcg(ours, is_tuned=True)
-    tuned = tuned.groupby(tuned.index.names, sort=False).mean()
-    return _over_same_models(tuned - _ndcg(ours, is_tuned=False).reindex(tuned.index))
+    by_training = _ndcg(ours, is_tuned=True)
+    fine_tuned = by_training.groupby(by_training.index.names, sort=False).mean()
+    zero_shot = _ndcg(ours, is_tuned=False).reindex(fine_tuned.index)
+    return _average_over_models(fine_tuned - zero_shot)
 
 
 def _ndcg(ours: pd.DataFrame, *, is_tuned: bool) -> "pd.Series[float]":
     """Return the nDCG@10 of zero-shot or fine-tuned models, by model, query mode and PIE."""
-    rows = ours[(ours["measure"] == "ndcg_at_10") & ((ours["train_mode"] != "") == is_tuned)]
+    is_ndcg = ours["measure"] == "ndcg_at_10"
+    is_zero_shot = ours["train_mode"] == ""
+    rows = ours[is_ndcg & ~is_zero_shot] if is_tuned else ours[is_ndcg & is_zero_shot]
     return rows.set_index(["model", "query_mode", "scope"])["ours"]
 
 
-def _over_same_models(values: "pd.Series[float]") -> PieMeans:
-    """Average values by model, query mode and PIE over models.
+def _average_over_models(values: "pd.Series[float]") -> PieMeans:
+    """Average values over models, by PIE and query mode.
 
-    The modes are those of the model with the most modes. Only models with a value for every PIE in
-    all these modes are averaged; otherwise, the means of two modes would be over different models.
+    The means of all modes must be over the same models. Therefore, the modes are those of the model
+    with the most modes, and only models with a value for every PIE in all these modes are averaged.
+
+    Args:
+        values: Values by model, query mode and PIE.
     """
+    # A row per model and mode, and a column per PIE.
     complete = values.dropna().unstack("scope").dropna()
-    modes_of: dict[str, set[str]] = {name: set() for name in values.index.unique("model")}
+    modes_by_model: dict[str, set[str]] = {model: set() for model in values.index.unique("model")}
     for model, mode in complete.index:
-        modes_of[model].add(mode)
-    most = max(modes_of.values(), key=len, default=set())
-    models = [model for model, modes in modes_of.items() if most and modes >= most]
-    averaged = complete[complete.index.isin(models, level="model")]
+        modes_by_model[model].add(mode)
+    shown_modes = max(modes_by_model.values(), key=len, default=set())
+    if not shown_modes:
+        averaged_models = []
+    else:
+        averaged_models = [
+            model for model, modes in modes_by_model.items() if shown_modes.issubset(modes)
+        ]
+    averaged = complete[complete.index.isin(averaged_models, level="model")]
     means = averaged.groupby(level="query_mode").mean()
-    return PieMeans(means.reindex([mode for mode in QUERY_MODES if mode in most]).T, models)
+    modes_in_order = [mode for mode in QUERY_MODES if mode in shown_modes]
+    return PieMeans(means.reindex(modes_in_order).T, averaged_models)
 
 
 def notes_on_means(means: PieMeans, ours: pd.DataFrame, labels: Mapping[str, str]) -> list[str]:
-    """Return notes that name the averaged zero-shot models, and those that are not averaged."""
-    zero_shot = ours.loc[ours["train_mode"] == "", "model"].unique()
-    averaged = ", ".join(labels[name] for name in means.models) or "no model"
-    others = ", ".join(labels[name] for name in zero_shot if name not in means.models)
+    """Return notes that name the zero-shot models that are averaged and that are not averaged."""
+    zero_shot_models = ours.loc[ours["train_mode"] == "", "model"].unique()
+    omitted_models = [model for model in zero_shot_models if model not in means.models]
+    averaged = ", ".join(labels[model] for model in means.models) or "no model"
     notes = [f"Every zero-shot mean is over the same models: {averaged}."]
-    if others:
-        notes.append(f"Not averaged, because a query mode or a score is missing: {others}.")
+    if omitted_models:
+        omitted = ", ".join(labels[model] for model in omitted_models)
+        notes.append(f"Not averaged, because a query mode or a score is missing: {omitted}.")
     return notes
 
 
 def by_pie(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the mean nDCG@10 (percent) over zero-shot models by PIE, hardest first.
 
-    `numbers` has both metrics of every model.
+    `numbers` contains both metrics of every model, because the table's CSV lists both.
     """
     means = zero_shot_means(numbers)
     modes = list(means.values.columns)
@@ -322,13 +364,12 @@ def by_pie(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def by_pie_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with all zero-shot and fine-tuned runs; None without zero-shot ones."""
-    ranked = given.ranked(study)
-    runs = given.zero_shot(study, ranked)
+    """Return inputs with all zero-shot and fine-tuned runs; None without zero-shot runs."""
+    models = models_to_rank(study)
+    runs = zero_shot_runs(study, models)
     if not runs:
         return None
-    runs += [run for run in given.tuned(study) if not run.lacks]
-    return given.shown(study, runs, ranked)
+    return inputs_with_metrics(study, runs + fine_tuned_runs(study), models)
 
 
 BY_PIE_TABLE = Table(

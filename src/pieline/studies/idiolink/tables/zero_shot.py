@@ -1,7 +1,6 @@
-"""Tables of zero-shot results (Table 2), BM25 (appendix E) and index compositions."""
+"""Build the tables of zero-shot results (Table 2), BM25 (appendix E) and index compositions."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -29,8 +28,16 @@ from pieline.reporting.tables import (
     number_row,
 )
 from pieline.reporting.tables import mark_best as with_best
-from pieline.studies.idiolink import inputs as given
 from pieline.studies.idiolink import paths
+from pieline.studies.idiolink.inputs import (
+    OWN_RANKERS,
+    authors_run_file,
+    inputs_with_metrics,
+    models_of_kinds,
+    models_to_rank,
+    with_skipped_modes,
+    zero_shot_runs,
+)
 from pieline.studies.idiolink.metrics.scores import (
     BM25,
     MEASURES,
@@ -43,12 +50,12 @@ from pieline.studies.idiolink.records import QUERY_MODES
 
 METRICS = {"r_precision": "R-Precision", "ndcg_at_10": "nDCG@10"}
 SCORE_COLUMNS = [
-    Column(f"{mode} {metric}", mode.removeprefix("instruction_"))
-    for modes in (QUERY_MODES[:2], QUERY_MODES[2:])
+    Column(f"{instruction}{embedding} {metric}", embedding)
+    for instruction in ("", "instruction_")
     for metric in METRICS
-    for mode in modes
+    for embedding in ("sentence", "span")
 ]
-"""Columns of Tables 2 and 5."""
+"""Columns of Tables 2 and 5: the query modes without and with instructions, by metric."""
 
 COMPOSITION_LABELS = {
     "full": "full",
@@ -72,61 +79,69 @@ MARKS = (
 """Caption text that explains the marks in Tables 2 and 5."""
 
 
-def run_of(item: IdiolinkMetrics) -> dict[str, str]:
-    """Return the keys of a run."""
-    return paths.keys_of(paths.index_of(item.composition), item.model, item.query_mode, item.seed)
+def run_of(metrics: IdiolinkMetrics) -> dict[str, str]:
+    """Return the keys of a run in the frame of numbers."""
+    index = paths.index_of(metrics.composition)
+    return paths.keys_of(index, metrics.model, metrics.query_mode, metrics.seed)
 
 
-def obstacles_of(*measured: Measured) -> list[str]:
-    """Return why numbers are not comparable with printed ones: data first, then settings."""
+def obstacles_of(*records: Measured) -> list[str]:
+    """Return the reasons why numbers from these records are not comparable with printed numbers."""
     reasons: list[str] = []
-    if not all(map(data_is_explained, measured)):
+    if not all(data_is_explained(record) for record in records):
         reasons.append(NOT_RELEASED)
-    for item in measured:
-        reasons += item.conditions.deviations
+    for record in records:
+        reasons += record.conditions.deviations
     return list(dict.fromkeys(reasons))
 
 
-def released_obstacles(item: IdiolinkMetrics) -> list[str]:
-    """Return reasons, besides `obstacles_of`, not to compare a run with the authors' run."""
-    tuning = item.tuning
-    if not tuning or (tuning.query_mode, tuning.composition) == (item.query_mode, item.composition):
+def released_obstacles(metrics: IdiolinkMetrics) -> list[str]:
+    """Return reasons, besides `obstacles_of`, not to compare a run with the authors' run.
+
+    In the authors' run, k1 and b were tuned for each query mode and index composition.
+    """
+    tuning = metrics.tuning
+    if tuning is None:
         return []
-    return [OTHER_TUNING]
+    is_tuned_for_run = (
+        tuning.query_mode == metrics.query_mode and tuning.composition == metrics.composition
+    )
+    return [] if is_tuned_for_run else [OTHER_TUNING]
 
 
-def released_note(item: IdiolinkMetrics) -> str:
-    """Return why the scores of a run may differ from those of the authors' run."""
-    is_instructed = item.query_mode.startswith("instruction")
-    is_other = is_instructed and item.conditions.settings.get("inputs") == "paper"
-    return OTHER_TEXT if is_other else ""
+def released_note(metrics: IdiolinkMetrics) -> str:
+    """Return why a run's scores may differ from the authors' scores; empty without a reason."""
+    has_instructions = metrics.query_mode.startswith("instruction")
+    if has_instructions and metrics.conditions.settings.get("inputs") == "paper":
+        return OTHER_TEXT
+    return ""
 
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
     """Return notes on the data, the inputs and the missing scores of a table or figure."""
     records = list(measured)
     notes = []
-    if not all(map(data_is_explained, records)):
+    if not all(data_is_explained(record) for record in records):
         notes.append(SAMPLE_NOTE)
-    if any(item.conditions.settings.get("inputs") == "released" for item in records):
+    if any(record.conditions.settings.get("inputs") == "released" for record in records):
         notes.append(RELEASED_INPUTS_NOTE)
-    if any(isinstance(item, IdiolinkMetrics) and _lacks_score(item) for item in records):
+    if any(isinstance(record, IdiolinkMetrics) and _lacks_score(record) for record in records):
         notes.append(UNKNOWN_NOTE)
     return tuple(notes)
 
 
-def _lacks_score(item: IdiolinkMetrics) -> bool:
-    return any(getattr(item.overall, name) is None for name in MEASURES)
+def _lacks_score(metrics: IdiolinkMetrics) -> bool:
+    return any(getattr(metrics.overall, metric) is None for metric in MEASURES)
 
 
 def of_rankings(
     inputs: DisplayInputs, measures: Iterable[Measure[IdiolinkMetrics]] = SCORES
 ) -> pd.DataFrame:
-    """Return our numbers of every run; by default, the scores over all queries."""
-    records = zip(load_records(inputs.metrics, IdiolinkMetrics), inputs.metrics, strict=True)
+    """Return our numbers for all runs; by default, the scores over all queries."""
+    records = load_records(inputs.metrics, IdiolinkMetrics)
     return of_runs(
         inputs,
-        records,
+        zip(records, inputs.metrics, strict=True),
         list(measures),
         run_of,
         obstacles_of,
@@ -137,18 +152,32 @@ def of_rankings(
 
 def scores_table(
     labels: tuple[str, ...],
-    groups: Mapping[str, Iterable[Row]],
+    groups: Mapping[str, Sequence[Row]],
     caption: str,
     notes: tuple[str, ...],
 ) -> TableContent:
-    """Lay out Table 2 or 5 from rows with `SCORE_COLUMNS`, by group title."""
+    """Lay out Table 2 or Table 5.
+
+    Args:
+        labels: Headers of the label columns.
+        groups: Rows with `SCORE_COLUMNS`, by group title.
+        caption: Caption, to which an explanation of the marks is added.
+        notes: Notes below the table.
+    """
     blank = Head("", span=len(labels))
-    scores = [Head(label, span=2) for label in METRICS.values()]
-    settings = [Head(f"{what} instructions", 2 * len(METRICS)) for what in ("without", "with")]
-    marked_groups = [Group(tuple(map(with_arrows, rows)), title) for title, rows in groups.items()]
+    modes_per_metric = 2  # by sentence and by span
+    metrics = [Head(label, span=modes_per_metric) for label in METRICS.values()]
+    instructions = [
+        Head(f"{which} instructions", span=modes_per_metric * len(METRICS))
+        for which in ("without", "with")
+    ]
     content = TableContent(
-        heads=((blank, *settings), (blank, *scores, *scores), headers(labels, SCORE_COLUMNS)),
-        groups=tuple(group for group in marked_groups if group.rows),
+        heads=((blank, *instructions), (blank, *metrics, *metrics), headers(labels, SCORE_COLUMNS)),
+        groups=tuple(
+            Group(tuple(with_arrows(row) for row in rows), title)
+            for title, rows in groups.items()
+            if rows
+        ),
         caption=f"{caption} {MARKS}",
         notes=notes,
     )
@@ -156,13 +185,19 @@ def scores_table(
 
 
 def with_arrows(row: Row) -> Row:
-    """Mark each span score as above or below the sentence score, rounded to two decimals."""
-    cells = list(row.cells)
-    for place in range(1, len(cells), 2):
-        before, after = rounded(cells[place - 1].ours, 2), rounded(cells[place].ours, 2)
-        if before and after and before != after:
-            up = float(after) > float(before)
-            cells[place] = replace(cells[place], mark="up" if up else "down")
+    """Mark each span score of a row as above or below the sentence score.
+
+    The row has `SCORE_COLUMNS`. The scores are compared after rounding to two decimals.
+    """
+    sentence_cells, span_cells = row.cells[::2], row.cells[1::2]
+    cells = []
+    for sentence_cell, span_cell in zip(sentence_cells, span_cells, strict=True):
+        sentence_score, span_score = rounded(sentence_cell.ours, 2), rounded(span_cell.ours, 2)
+        marked_cell = span_cell
+        if sentence_score and span_score and sentence_score != span_score:
+            is_above = float(span_score) > float(sentence_score)
+            marked_cell = replace(span_cell, mark="up" if is_above else "down")
+        cells += [sentence_cell, marked_cell]
     return replace(row, cells=tuple(cells))
 
 
@@ -171,12 +206,22 @@ def ordered_models(inputs: DisplayInputs, file: str) -> list[ModelDescription]:
 
     Models that are not in the paper come last. If only this run's models have rows, they have the
     order of the configuration.
+
+    Args:
+        inputs: Inputs of the table.
+        file: Name of the file in published/ with the printed table.
     """
     models = inputs.row_models()
     if inputs.rows == "run":
         return models
-    places = {name: place for place, (name,) in enumerate(inputs.printed(file, "model"))}
-    return sorted(models, key=lambda model: places.get(model.published_as or "", len(places)))
+    printed_models = [paper_name for (paper_name,) in inputs.printed(file, "model")]
+
+    def place_in_paper(model: ModelDescription) -> int:
+        if model.published_as in printed_models:
+            return printed_models.index(model.published_as)
+        return len(printed_models)
+
+    return sorted(models, key=place_in_paper)
 
 
 def zero_shot(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
@@ -185,42 +230,46 @@ def zero_shot(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     Models that are not in the paper form a third group. If only this run's models have rows, there
     are no groups.
     """
-    by_model = rows_of(numbers, ("model",), across=("query_mode",))
+    scores_by_model = rows_of(numbers, ("model",), across=("query_mode",))
     groups: dict[str, list[Row]] = {"No-Instruct": [], "Instruction": [], "Not in the paper": []}
-    grouped = inputs.rows == "paper"
+    has_groups = inputs.rows == "paper"
     for model in ordered_models(inputs, "idiolink_table2"):
-        if scores := by_model.get((model.name,)):
-            kind = "Instruction" if model.trained_with_instructions else "No-Instruct"
-            title = kind if model.published_as else "Not in the paper"
-            labels = (model.label, model.parameters or "–")
-            rows = groups.setdefault(title if grouped else "", [])
-            rows.append(number_row(labels, SCORE_COLUMNS, scores))
+        scores = scores_by_model.get((model.name,))
+        if not scores:
+            continue
+        if not has_groups:
+            title = ""
+        elif not model.published_as:
+            title = "Not in the paper"
+        else:
+            title = "Instruction" if model.trained_with_instructions else "No-Instruct"
+        labels = (model.label, model.parameters or "–")
+        groups.setdefault(title, []).append(number_row(labels, SCORE_COLUMNS, scores))
     return scores_table(
-        ("", "Model", "Param") if grouped else ("Model", "Param"),
+        ("", "Model", "Param") if has_groups else ("Model", "Param"),
         groups,
         "Zero-shot results on IdioLink in percent.",
         notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
     )
 
 
-def _all_rows(study: ConfiguredStudy) -> DisplayInputs:
-    models = given.of_kinds(
-        study, study.settings.models, "embedder", *given.OWN_RANKERS, "predictions"
-    )
-    runs = given.zero_shot(study, models, made=False)
+def _zero_shot_inputs(study: ConfiguredStudy) -> DisplayInputs:
+    """Return inputs with the zero-shot runs of all models but BM25, including skipped models."""
+    models = models_of_kinds(study, study.settings.models, "embedder", *OWN_RANKERS, "predictions")
+    runs = zero_shot_runs(study, models, include_impossible=True)
     inputs = study.display_inputs(runs, "embedder", models=models)
-    inputs = given.with_skipped_modes(study, inputs, models)
-    return inputs.with_files(**given.released_run(study))
+    inputs = with_skipped_modes(study, inputs, models)
+    return inputs.with_files(**authors_run_file(study))
 
 
 _NO_MODE = "idiolink.query_modes does not name it"
-"""Why a printed number of a configured model is missing."""
+"""Reason why a printed number of a configured model is missing in a table."""
 ZERO_SHOT_TABLE = Table(
     "idiolink_zero_shot",
     "Table 2",
     "Zero-shot retrieval in four query modes, in percent.",
     zero_shot,
-    _all_rows,
+    _zero_shot_inputs,
     of_rankings,
     printed=("idiolink_table2",),
     otherwise=_NO_MODE,
@@ -228,7 +277,7 @@ ZERO_SHOT_TABLE = Table(
 
 
 def bm25_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers of appendix E.2: tuned k1 and b, and scores."""
+    """Return our numbers for appendix E.2: tuned k1 and b, and scores."""
     return of_rankings(inputs, [*BM25, *SCORES])
 
 
@@ -236,12 +285,15 @@ def bm25(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of appendix E.2: tuned k1 and b, and scores (percent) of BM25."""
     columns = [Column("k1", "k1", latex="$k_1$"), Column("b", "b", latex="$b$")]
     columns += [Column(metric, label) for metric, label in METRICS.items()]
+    numbers_by_run = rows_of(numbers, ("model", "query_mode"))
+    rows = [
+        number_row((mode,), columns, run_numbers)
+        for (_model, mode), run_numbers in numbers_by_run.items()
+    ]
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     notes = notes_on(metrics)
     if any(item.tuning and not item.tuning.grid for item in metrics):
         notes = (UNTUNED, *notes)
-    by_run = rows_of(numbers, ("model", "query_mode"))
-    rows = [number_row((mode,), columns, scores) for (_, mode), scores in by_run.items()]
     return TableContent(
         heads=(headers(["Query"], columns),),
         groups=(Group(tuple(rows)),),
@@ -253,9 +305,9 @@ def bm25(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _of_bm25(study: ConfiguredStudy) -> DisplayInputs | None:
-    models = given.of_kinds(study, given.ranked(study), "bm25")
-    return given.shown(study, given.zero_shot(study, models), models)
+def _bm25_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    models = models_of_kinds(study, models_to_rank(study), "bm25")
+    return inputs_with_metrics(study, zero_shot_runs(study, models), models)
 
 
 BM25_TABLE = Table(
@@ -263,7 +315,7 @@ BM25_TABLE = Table(
     "Appendix E",
     "BM25 by sentence and by span.",
     bm25,
-    _of_bm25,
+    _bm25_inputs,
     bm25_numbers,
     printed=("idiolink_bm25",),
     otherwise=_NO_MODE,
@@ -271,10 +323,12 @@ BM25_TABLE = Table(
 
 
 def ablation_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers by index composition: scores, and k1 and b of BM25."""
+    """Return our numbers by index composition: all scores, and the k1 and b of BM25."""
     numbers = of_rankings(inputs, [*SCORES, *BM25])
     is_parameter = numbers["measure"].isin([measure.name for measure in BM25])
-    return numbers[~is_parameter | numbers["ours"].notna()]
+    # Only BM25 has parameters.
+    is_missing_parameter = is_parameter & numbers["ours"].isna()
+    return numbers[~is_missing_parameter]
 
 
 def ablation(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
@@ -288,18 +342,19 @@ def ablation(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column(f"{composition} {metric}", COMPOSITION_LABELS[composition])
         for metric, composition in product(METRICS, compositions)
     ]
-    by_run = rows_of(numbers, ("model", "query_mode"), across=("composition",))
+    scores_by_run = rows_of(numbers, ("model", "query_mode"), across=("composition",))
     groups = []
     for model in inputs.models:
         rows = []
         for mode in QUERY_MODES:
-            scores = by_run.get((model.name, mode), {})
-            if all(column.measure in scores for column in columns):
+            scores = scores_by_run.get((model.name, mode), {})
+            has_all_columns = all(column.measure in scores for column in columns)
+            if has_all_columns:
                 rows.append(number_row((model.label, mode_label(mode)), columns, scores))
         groups.append(Group(tuple(rows)))
-    heads = [Head(label, span=len(compositions)) for label in METRICS.values()]
+    metric_heads = [Head(label, span=len(compositions)) for label in METRICS.values()]
     return TableContent(
-        heads=((Head("", span=2), *heads), headers(["Model", "Query"], columns)),
+        heads=((Head("", span=2), *metric_heads), headers(["Model", "Query"], columns)),
         groups=tuple(groups),
         caption="The same queries over several compositions of the index, in percent: all usages,"
         " without the idiomatic documents, and literal and idiomatic documents only.",
@@ -307,13 +362,15 @@ def ablation(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _compositions(study: ConfiguredStudy) -> DisplayInputs | None:
+def _ablation_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with the runs on all index compositions; None if only `full` is configured."""
     if set(study.settings.compositions) <= {"full"}:
         return None
-    ranked = given.ranked(study)
-    models = given.of_kinds(study, ranked, "bm25", "embedder", *given.OWN_RANKERS)
-    runs = given.zero_shot(study, ranked, *study.settings.compositions)
-    return given.shown(study, runs, models)
+    ranked_models = models_to_rank(study)
+    runs = zero_shot_runs(study, ranked_models, *study.settings.compositions)
+    # External predictions exist only for the full index, so they have no row.
+    shown_models = models_of_kinds(study, ranked_models, "bm25", "embedder", *OWN_RANKERS)
+    return inputs_with_metrics(study, runs, shown_models)
 
 
 ABLATION_TABLE = Table(
@@ -321,7 +378,7 @@ ABLATION_TABLE = Table(
     NOT_IN_PAPER,
     "The same queries over an index without some usages, in percent.",
     ablation,
-    _compositions,
+    _ablation_inputs,
     ablation_numbers,
 )
 
@@ -337,27 +394,35 @@ _SCOPES = {
     "literal": "literal",
     "by_subject": "same subject",
 }
-"""Labels of the authors' run's scopes: all queries, those of one usage, and all queries with the
-documents of their subject as relevant."""
+"""Labels of the scopes of the authors' scores.
+
+The scopes are all queries, the queries of one usage, and all queries with the documents of their
+subject as relevant.
+"""
 
 
 def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our scores for the same runs and scopes as in the authors' run."""
-    numbers = OurNumbers(inputs.study)
+    """Return our scores for all runs and scopes of which the authors' scores are public."""
+    scope_numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
-    for item, path in zip(records, inputs.metrics, strict=True):
-        for scope in list(_SCOPES)[1:]:  # `of_rankings` has the overall scores
-            scores = item.same_subject if scope == "by_subject" else item.by_usage.get(scope)
-            numbers.add(
-                {**run_of(item), "scope": scope},
+    for metrics, path in zip(records, inputs.metrics, strict=True):
+        scores_by_scope = {
+            "idiomatic": metrics.by_usage.get("idiomatic"),
+            "literal": metrics.by_usage.get("literal"),
+            "by_subject": metrics.same_subject,
+        }
+        for scope, scores in scores_by_scope.items():
+            scope_numbers.add(
+                {**run_of(metrics), "scope": scope},
                 RANKING,
                 scores,
                 files=[path],
-                obstacles=obstacles_of(item),
-                released_obstacles=released_obstacles(item),
-                released_note=released_note(item),
+                obstacles=obstacles_of(metrics),
+                released_obstacles=released_obstacles(metrics),
+                released_note=released_note(metrics),
             )
-    ours = pd.concat([of_rankings(inputs), numbers.frame()])
+    overall_numbers = of_rankings(inputs)
+    ours = pd.concat([overall_numbers, scope_numbers.frame()])
     theirs = read_released(inputs.files, inputs.names())
     assert theirs is not None
     keys = list(KEYS)
@@ -365,26 +430,30 @@ def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 
 def released_run(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out our scores, the printed ones and those of the authors' run.
+    """Lay out our scores, the printed scores and the authors' scores.
 
-    There is a row for each model, query mode and composition that both runs have.
+    There is a row for each model, index composition and query mode in `numbers`.
     """
-    by_run = rows_of(numbers, ("model", "composition", "query_mode"), across=("scope",))
+    numbers_by_run = rows_of(numbers, ("model", "composition", "query_mode"), across=("scope",))
+    columns = [f"{scope} {metric}".strip() for metric, scope in product(METRICS, _SCOPES)]
     groups = []
     for model in inputs.models:
         rows = []
         for composition, mode in product(COMPOSITION_LABELS, QUERY_MODES):
-            if scores := by_run.get((model.name, composition, mode)):
+            if run_numbers := numbers_by_run.get((model.name, composition, mode)):
                 labels = (model.label, COMPOSITION_LABELS[composition], mode_label(mode))
-                names = [f"{scope} {metric}".strip() for metric, scope in product(METRICS, _SCOPES)]
-                rows.append(Row(labels, tuple(_cell(scores.get(name)) for name in names)))
+                cells = tuple(_cell_of_released(run_numbers.get(column)) for column in columns)
+                rows.append(Row(labels, cells))
         groups.append(Group(tuple(rows)))
-    heads = [Head(label, span=len(_SCOPES)) for label in METRICS.values()]
-    scopes = list(_SCOPES.values()) * len(METRICS)
-    notes = _counted(numbers)
+    metric_heads = [Head(label, span=len(_SCOPES)) for label in METRICS.values()]
+    scope_labels = list(_SCOPES.values()) * len(METRICS)
+    notes = _notes_on_agreement(numbers)
     notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))
     return TableContent(
-        heads=((Head("", span=3), *heads), headers(["Model", "Index", "Query", *scopes])),
+        heads=(
+            (Head("", span=3), *metric_heads),
+            headers(["Model", "Index", "Query", *scope_labels]),
+        ),
         groups=tuple(group for group in groups if group.rows),
         caption="Our scores and, in brackets, those of the authors' run, in percent. The"
         " paper does not print the latter; scores in parentheses are printed in its Table 2.",
@@ -393,22 +462,26 @@ def released_run(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _cell(number: Number | None) -> Cell:
-    """Return a cell with our score, the printed one in parentheses and the released in brackets."""
+def _cell_of_released(number: Number | None) -> Cell:
+    """Return a cell such as `61.24 (61.2) [61.24]`: our, the printed and the authors' score."""
     if number is None:
         return Cell()
     text = rounded(number.ours, 2) or "–"
     if number.printed is not None:
         text += f" ({number.printed:g})"
     text += f" [{rounded(number.released, 2)}]"
+    # `text` already contains the printed score.
     return Cell(replace(number, printed=None), text=text)
 
 
-def _reference(study: ConfiguredStudy) -> DisplayInputs | None:
-    reference, ranked = given.released_run(study), given.ranked(study)
-    runs = given.zero_shot(study, ranked, *study.settings.compositions)
-    inputs = given.shown(study, runs, ranked)
-    return inputs.with_files(**reference) if inputs and reference else None
+def _authors_run_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return inputs with all zero-shot runs and the authors' scores; None without the scores."""
+    authors_file, models = authors_run_file(study), models_to_rank(study)
+    runs = zero_shot_runs(study, models, *study.settings.compositions)
+    inputs = inputs_with_metrics(study, runs, models)
+    if inputs is None or not authors_file:
+        return None
+    return inputs.with_files(**authors_file)
 
 
 RELEASED_TABLE = Table(
@@ -416,22 +489,24 @@ RELEASED_TABLE = Table(
     NOT_IN_PAPER,
     "Our scores and those of the authors' run, in percent.",
     released_run,
-    _reference,
+    _authors_run_inputs,
     released_numbers,
     printed=("idiolink_table2",),
 )
 
 
-def _counted(numbers: pd.DataFrame) -> list[str]:
-    """Return a note with the number of equal scores by query mode."""
-    counts: dict[str, Counter[str]] = {}
-    judged = numbers[numbers["released_verdict"] != ""]
-    for mode, verdict in zip(judged["query_mode"], judged["released_verdict"], strict=True):
-        counts.setdefault(mode, Counter())[verdict] += 1
-    if not counts:
+def _notes_on_agreement(numbers: pd.DataFrame) -> list[str]:
+    """Return a note with the number of scores that equal the authors' scores, by query mode.
+
+    The result is empty if no score was compared.
+    """
+    compared = numbers[numbers["released_verdict"] != ""]
+    if compared.empty:
         return []
-    parts = [
-        f"{mode_label(mode)}: {verdicts[EQUAL]} of {pluralize(verdicts.total(), 'score')}"
-        for mode, verdicts in counts.items()
-    ]
-    return [f"Equal to the authors' run at four digits (as fractions): {'; '.join(parts)}."]
+    agreement_by_mode = []
+    for mode, verdicts in compared.groupby("query_mode", sort=False)["released_verdict"]:
+        equal = (verdicts == EQUAL).sum()
+        score_count = pluralize(len(verdicts), "score")
+        agreement_by_mode.append(f"{mode_label(str(mode))}: {equal} of {score_count}")
+    agreement = "; ".join(agreement_by_mode)
+    return [f"Equal to the authors' run at four digits (as fractions): {agreement}."]

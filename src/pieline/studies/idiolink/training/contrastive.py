@@ -1,4 +1,4 @@
-"""Contrastive fine-tuning of an embedder (IdioLink, section 4.3 and appendix F)."""
+"""Fine-tune an embedder contrastively (IdioLink, section 4.3 and appendix F)."""
 
 import hashlib
 import sys
@@ -36,8 +36,11 @@ from pieline.studies.idiolink.records import Query
 from pieline.studies.idiolink.training.settings import TrainingSettings
 
 RELEASED_TEMPERATURE = 0.05
+"""Temperature of InfoNCE in the authors' code."""
 _VALIDATION_DEPTH = 100
+"""Number of documents ranked per validation query; nDCG@10 needs only ten."""
 _TEXTS_AT_ONCE = 64
+"""Maximum number of texts per forward pass, until memory runs out."""
 
 
 class Epoch(Record):
@@ -48,7 +51,11 @@ class Epoch(Record):
 
 
 class TrainingLog(Record):
-    """The completed epochs, and the number (from 1) of the epoch whose weights were kept."""
+    """The completed epochs, and the best one.
+
+    Attributes:
+        best_epoch: Number (from 1) of the epoch whose weights were kept.
+    """
 
     epochs: list[Epoch]
     best_epoch: int
@@ -56,7 +63,13 @@ class TrainingLog(Record):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training tuples, their split, and the validation split."""
+    """Data for one training run.
+
+    Attributes:
+        tuples: Training tuples, with ids of texts in `train`.
+        train: The training split.
+        validation: The validation split.
+    """
 
     tuples: Sequence[TrainingTuple]
     train: IdiolinkDataset
@@ -66,35 +79,37 @@ class TrainingData:
 def paper_loss(
     queries: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor
 ) -> torch.Tensor:
-    """Compute equation 2: no temperature, no in-batch negatives, no positive in the denominator.
+    """Return the mean loss of equation 2 over a batch.
 
-    The vectors need not be normalized.
+    Equation 2 has no temperature and no in-batch negatives, and its denominator does not contain
+    the positive document. The vectors need not be normalized.
 
     Args:
         queries: Embeddings of the queries, shape (batch, dimensions).
         positives: Embeddings of the positives, shape (batch, dimensions).
         negatives: Embeddings of the negatives, shape (batch, negatives, dimensions).
-
-    Returns:
-        The mean loss over the batch.
     """
-    positive = functional.cosine_similarity(queries, positives, dim=-1)
-    negative = functional.cosine_similarity(queries.unsqueeze(1), negatives, dim=-1)
-    return (negative.logsumexp(dim=1) - positive).mean()
+    positive_scores = functional.cosine_similarity(queries, positives, dim=-1)
+    negative_scores = functional.cosine_similarity(queries.unsqueeze(1), negatives, dim=-1)
+    return (negative_scores.logsumexp(dim=1) - positive_scores).mean()
 
 
 def released_loss(
     queries: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor
 ) -> torch.Tensor:
-    """Compute InfoNCE as in the authors' code: temperature 0.05, with in-batch negatives.
+    """Return the mean InfoNCE loss over a batch, as in the authors' code.
 
-    Arguments and return value are the same as in `paper_loss`.
+    This loss has a temperature of 0.05. The positives of the batch's other queries serve as further
+    negatives. The arguments are the same as in `paper_loss`.
     """
     queries = functional.normalize(queries, dim=-1)
-    in_batch = queries @ functional.normalize(positives, dim=-1).T
-    own = torch.einsum("bd,bnd->bn", queries, functional.normalize(negatives, dim=-1))
-    logits = torch.cat([in_batch, own], dim=1) / RELEASED_TEMPERATURE
-    return functional.cross_entropy(logits, torch.arange(len(queries), device=logits.device))
+    scores_in_batch = queries @ functional.normalize(positives, dim=-1).T
+    # For each query in the batch (b), the dot products over dimensions (d) with its negatives (n).
+    negative_scores = torch.einsum("bd,bnd->bn", queries, functional.normalize(negatives, dim=-1))
+    logits = torch.cat([scores_in_batch, negative_scores], dim=1) / RELEASED_TEMPERATURE
+    # The positive of each query has the query's own place in the batch.
+    own_places = torch.arange(len(queries), device=logits.device)
+    return functional.cross_entropy(logits, own_places)
 
 
 LOSSES: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]] = {
@@ -116,17 +131,17 @@ def fine_tune(
     """Fine-tune all weights of a model in place, and keep the weights of the best epoch.
 
     Queries are embedded in the training mode, and documents always as sentences. With the same
-    arguments, number of threads and device, the weights are bit-identical. If the checkpoint
-    exists, training resumes after the last completed epoch, with identical results.
+    arguments, number of threads and device, training yields bit-identical weights. If the
+    checkpoint exists, training resumes after the last completed epoch, with identical results.
 
     Args:
         model: Model in float32, as loaded by `load_encoder`.
-        entry: Entry in models.yaml; with a half-precision dtype and a GPU, forward passes are
-            autocast to bfloat16.
+        entry: Entry of the model in models.yaml. On a GPU, forward passes use bfloat16 if the entry
+            has a half-precision dtype.
         data: Training and validation data.
         settings: Hyperparameters.
         ndcg_at_10: Function that returns the mean nDCG@10 of a validation run.
-        checkpoint: Path for saving the state after each epoch; the caller deletes the file.
+        checkpoint: Path for saving the state after each epoch. The caller deletes the file.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -140,31 +155,40 @@ def fine_tune(
     if state.memory:
         training.memory = state.memory
     scores = [epoch["validation_ndcg_at_10"] for epoch in state.epochs]
-    remaining = range(len(scores), settings.max_epochs)
-    steps = training.steps_per_epoch * len(remaining)
+    remaining_epochs = range(len(scores), settings.max_epochs)
+    steps = training.steps_per_epoch * len(remaining_epochs)
     with Progress(total=steps, desc="training", unit="steps", shown=progress) as bar:
         training.report_to(bar)
         if scores:
-            training.say(f"resuming after epoch {len(scores)}")
-        for epoch in remaining:
-            if _stale_epochs(scores, settings.min_delta) >= settings.patience:
+            training.print_message(f"resuming after epoch {len(scores)}")
+        for epoch in remaining_epochs:
+            if _epochs_since_improvement(scores, settings.min_delta) >= settings.patience:
                 break
             loss = training.run_epoch(epoch)
-            scores.append(ndcg_at_10(training.validate()))
+            scores.append(ndcg_at_10(training.rank_validation_split()))
             bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.4f}", ndcg=f"{max(scores):.4f}")
             state.memory = training.memory
+            is_first_best = scores.index(max(scores)) == epoch
             state.finish_epoch(
-                {"loss": loss, "validation_ndcg_at_10": scores[-1]},
-                keep=scores.index(max(scores)) == epoch,
+                {"loss": loss, "validation_ndcg_at_10": scores[-1]}, keep=is_first_best
             )
     state.load_kept()
     model.eval()
-    epochs_run = [Epoch.model_validate(epoch) for epoch in state.epochs]
-    return TrainingLog(epochs=epochs_run, best_epoch=state.kept_epoch)
+    completed_epochs = [Epoch.model_validate(epoch) for epoch in state.epochs]
+    return TrainingLog(epochs=completed_epochs, best_epoch=state.kept_epoch)
 
 
 class _Training:
-    """State of a training run: the model, its optimizer and the data."""
+    """A training run: the model, the optimizer and the data.
+
+    Attributes:
+        instructed: Whether queries contain the instruction.
+        by_span: Whether queries are embedded by span.
+        print_message: Function that prints a message for the user.
+        advance: Function that reports a completed step.
+        recomputes: Whether activations are recomputed in the backward pass, to save memory.
+        texts_at_once: Maximum number of texts per forward pass.
+    """
 
     def __init__(
         self,
@@ -179,13 +203,13 @@ class _Training:
         self.settings = settings
         self.instructed = settings.train_mode.startswith("instruction")
         self.by_span = settings.train_mode.endswith("span")
-        self.say: Callable[[str], None] = partial(print, file=sys.stderr)
+        self.print_message: Callable[[str], None] = partial(print, file=sys.stderr)
         self.advance: Callable[[], object] = lambda: None
         self.recomputes = False
         self.texts_at_once = _TEXTS_AT_ONCE
         self._queries = {query.id: query for query in data.train.queries}
         self._documents = {document.id: document for document in data.train.documents}
-        self._validation_queries = self._texts(data.validation.queries)
+        self._validation_queries = self._query_texts(data.validation.queries)
         self.steps_per_epoch = len(self._batches(np.arange(len(data.tuples))))
         if not self.steps_per_epoch:
             raise UserError(
@@ -202,14 +226,14 @@ class _Training:
 
     def report_to(self, bar: Progress) -> None:
         """Report steps and messages to a progress bar."""
-        self.say = partial(bar.write, file=sys.stderr)
+        self.print_message = partial(bar.write, file=sys.stderr)
         self.advance = bar.update
 
     @property
     def memory(self) -> tuple[bool, int]:
-        """How a pass fits in memory: whether activations are recomputed, and texts at once.
+        """The values of `recomputes` and `texts_at_once`.
 
-        A resumed training must use the same values, because they affect dropout.
+        A resumed training run must use the same values as before, because they affect dropout.
         """
         return self.recomputes, self.texts_at_once
 
@@ -224,52 +248,56 @@ class _Training:
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def run_epoch(self, epoch: int) -> float:
-        """Run an epoch and return the mean loss.
+        """Train for an epoch and return the mean loss over tuples.
 
         The generators are reseeded so that an epoch does not depend on previous random draws.
         """
-        torch.manual_seed(
-            int(np.random.SeedSequence([self.settings.seed, epoch]).generate_state(1)[0])
-        )
+        seed_sequence = np.random.SeedSequence([self.settings.seed, epoch])
+        torch.manual_seed(int(seed_sequence.generate_state(1)[0]))
         generator = np.random.default_rng([self.settings.seed, epoch])
         order = generator.permutation(len(self.data.tuples))
         self.model.train()
-        losses, count = 0.0, 0
+        total_loss, tuple_count = 0.0, 0
         for indices in self._batches(order):
             batch = [self.data.tuples[index] for index in indices]
-            losses += self._step(batch) * len(batch)
-            count += len(batch)
+            total_loss += self._step(batch) * len(batch)
+            tuple_count += len(batch)
             self.advance()
-        return losses / count
+        return total_loss / tuple_count
 
     def _batches(self, order: npt.NDArray[np.int_]) -> list[npt.NDArray[np.int_]]:
+        """Divide indices of tuples into batches; `drop_last` drops an incomplete last batch."""
         size = self.settings.batch_size
         batches = [order[start : start + size] for start in range(0, len(order), size)]
-        full = [batch for batch in batches if len(batch) == size]
-        return full if self.settings.drop_last else batches
+        if self.settings.drop_last:
+            return [batch for batch in batches if len(batch) == size]
+        return batches
 
-    def validate(self) -> RankedRun:
+    def rank_validation_split(self) -> RankedRun:
         """Rank the validation split with the current weights, in the training mode."""
         self.model.eval()
-        vectors = embed_queries(
+        query_vectors = embed_queries(
             self.model,
             self._validation_queries,
             batch_size=self.entry.batch_size,
             progress=False,
         )
         documents = self.data.validation.documents
+        document_vectors = embed_index(self.model, documents, self.entry, progress=False)
         return rank(
             [query.id for query in self.data.validation.queries],
             cosine_scores(
-                vectors.span if self.by_span else vectors.sentence,
-                embed_index(self.model, documents, self.entry, progress=False),
+                query_vectors.span if self.by_span else query_vectors.sentence, document_vectors
             ),
             [document.id for document in documents],
             top_k=_VALIDATION_DEPTH,
         )
 
     def _step(self, batch: Sequence[TrainingTuple]) -> float:
-        """Update the weights once, reducing memory use if memory runs out, and return the loss."""
+        """Update the weights once and return the loss.
+
+        If memory runs out, the step is repeated with the same random draws and less memory.
+        """
         while True:
             cpu_state, gpu_states = torch.get_rng_state(), torch.cuda.get_rng_state_all()
             try:
@@ -280,7 +308,7 @@ class _Training:
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-            self._spare_memory()
+            self._reduce_memory_use()
             torch.set_rng_state(cpu_state)
             torch.cuda.set_rng_state_all(gpu_states)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_norm)
@@ -288,17 +316,18 @@ class _Training:
         self.schedule.step()
         return float(loss.item())
 
-    def _spare_memory(self) -> None:
-        """Enable recomputation of activations or, if it is enabled, halve the texts per pass.
+    def _reduce_memory_use(self) -> None:
+        """Recompute activations from now on; if they already are, halve the texts per pass.
 
-        Recomputation does not change any number; fewer texts per pass change the random draws of
-        dropout.
+        Recomputation does not change any number, but fewer texts per pass change the random draws
+        of dropout.
 
         Raises:
             UserError: Memory is insufficient for a single text.
         """
         if not self.recomputes:
-            self.recomputes, note = True, "recomputing activations instead of storing them"
+            self.recomputes = True
+            note = "recomputing activations instead of storing them"
         elif self.texts_at_once > 1:
             self.texts_at_once //= 2
             note = f"continuing with {self.texts_at_once} texts at once, which changes dropout"
@@ -311,24 +340,31 @@ class _Training:
         self.optimizer.zero_grad(set_to_none=True)
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        self.say(f"out of memory: {note}")
+        self.print_message(f"out of memory: {note}")
 
     def _loss(self, batch: Sequence[TrainingTuple]) -> torch.Tensor:
-        """Return the loss of a batch, which must be finite."""
-        queries = [self._queries[row.query] for row in batch]
+        """Return the loss of a batch.
+
+        Raises:
+            UserError: The loss is not finite, or a span is truncated entirely.
+        """
+        queries = [self._queries[example.query] for example in batch]
         documents = []
-        for row in batch:
-            names = (row.positive, *row.hard, *row.soft)
-            documents += [document_text(self._documents[name], self.entry) for name in names]
+        for example in batch:
+            document_ids = (example.positive, *example.hard, *example.soft)
+            documents += [document_text(self._documents[id_], self.entry) for id_ in document_ids]
+        has_half_precision = self.entry.dtype != "float32"
         with torch.autocast(
             self.model.device.type,
             dtype=torch.bfloat16,  # float16 would need a scaled loss
-            enabled=self.entry.dtype != "float32" and self.model.device.type == "cuda",
+            enabled=has_half_precision and self.model.device.type == "cuda",
         ):
-            query_vectors = self._encode(self._texts(queries), by_span=self.by_span)
-            vectors = self._encode(documents, by_span=False)
-        grouped = vectors.float().unflatten(0, (len(batch), -1))  # type: ignore[no-untyped-call]
-        loss = LOSSES[self.settings.loss](query_vectors.float(), grouped[:, 0], grouped[:, 1:])
+            query_vectors = self._encode(self._query_texts(queries), by_span=self.by_span)
+            document_vectors = self._encode(documents, by_span=False)
+        # Shape (batch, documents per tuple, dimensions); the positive is the first document.
+        by_tuple = document_vectors.float().unflatten(0, (len(batch), -1))  # type: ignore[no-untyped-call]
+        positives, negatives = by_tuple[:, 0], by_tuple[:, 1:]
+        loss = LOSSES[self.settings.loss](query_vectors.float(), positives, negatives)
         if not torch.isfinite(loss):
             raise UserError(
                 f"the loss is {loss.item()}",
@@ -338,23 +374,28 @@ class _Training:
         return loss
 
     def _encode(self, texts: Sequence[QueryText], *, by_span: bool) -> torch.Tensor:
-        """Return embeddings with gradients, in input order; texts are batched by length."""
+        """Return embeddings with gradients, in the order of `texts`.
+
+        Texts of similar length share a forward pass.
+        """
         tokenized = TokenizedTexts(self.model, texts)
         if by_span:
             tokenized.check_spans()
         order = tokenized.by_length
-        parts = []
+        vectors = []
         for start in range(0, len(order), self.texts_at_once):
             indices = order[start : start + self.texts_at_once]
             if self.recomputes:
-                parts.append(
+                vectors.append(
                     recomputed(_encode_batch, tokenized, indices, by_span, use_reentrant=False)
                 )
             else:
-                parts.append(_encode_batch(tokenized, indices, by_span))
-        return torch.cat(parts)[torch.tensor(order).argsort()]
+                vectors.append(_encode_batch(tokenized, indices, by_span))
+        input_order = torch.tensor(order).argsort()
+        return torch.cat(vectors)[input_order]
 
-    def _texts(self, queries: Sequence[Query]) -> list[QueryText]:
+    def _query_texts(self, queries: Sequence[Query]) -> list[QueryText]:
+        """Return the inputs of queries in the training mode."""
         return [
             query_text(query, self.entry, instructed=self.instructed, by_span=self.by_span)
             for query in queries
@@ -362,15 +403,15 @@ class _Training:
 
 
 def _encode_batch(tokenized: TokenizedTexts, indices: Sequence[int], by_span: bool) -> torch.Tensor:
-    """Return the span embeddings of some texts, or their sentence embeddings."""
+    """Return the embeddings of the texts at `indices`, by span or by sentence."""
     encoded = tokenized.encode(indices, spans=by_span)
     return encoded.sentence if encoded.span is None else encoded.span
 
 
-def _stale_epochs(scores: Sequence[float], min_delta: float) -> int:
-    """Return the number of epochs since the last improvement by more than `min_delta`."""
-    reference, last = -1.0, 0
-    for number, score in enumerate(scores, start=1):
-        if score > reference + min_delta:
-            reference, last = score, number
-    return len(scores) - last
+def _epochs_since_improvement(scores: Sequence[float], min_delta: float) -> int:
+    """Return the number of epochs since the score last improved by more than `min_delta`."""
+    reference_score, improved_epoch = -1.0, 0
+    for epoch, score in enumerate(scores, start=1):
+        if score > reference_score + min_delta:
+            reference_score, improved_epoch = score, epoch
+    return len(scores) - improved_epoch

@@ -1,4 +1,7 @@
-"""Hyperparameters of contrastive fine-tuning (IdioLink, Table 3); imports no heavy libraries."""
+"""Define the hyperparameters of contrastive fine-tuning (IdioLink, Table 3).
+
+The module imports no heavy libraries, because the settings in config.yaml import it.
+"""
 
 from typing import Literal
 
@@ -19,22 +22,24 @@ def evaluated_modes(train_mode: str) -> list[str]:
 
 
 class Hyperparameters(Frozen):
-    """Hyperparameters of training; the defaults are those of Table 3.
+    """Hyperparameters of training, with the values of Table 3 as defaults.
 
     Attributes:
-        soft_negatives: α_N of equation 1: documents with other PIEs per training tuple.
-        hard_negatives: α_H of equation 1: documents with the query's PIE in the opposite meaning.
-        learning_rate: Learning rate of AdamW after warm-up; decays linearly to zero.
+        soft_negatives: Documents with other PIEs per training tuple (α_N of equation 1).
+        hard_negatives: Documents with the query's PIE in the opposite meaning per training tuple
+            (α_H of equation 1).
+        learning_rate: Learning rate of AdamW after warm-up, which then decreases linearly to zero.
         weight_decay: Weight decay of AdamW.
         batch_size: Tuples per step.
-        drop_last: Whether the last, incomplete batch of each epoch is dropped, as in the released
+        drop_last: Whether the last, incomplete batch of each epoch is dropped, as in the authors'
             code.
         max_epochs: Maximum number of epochs.
         warmup_steps: Steps of linear warm-up.
-        patience: Epochs without improvement after which training stops.
-        min_delta: Minimum improvement of validation nDCG@10 (fraction) for early stopping. The
-            best epoch is kept even if its improvement is smaller. The authors' code uses 0.
-        max_norm: Maximum norm of the gradient, which is clipped.
+        patience: Number of epochs without improvement after which training stops.
+        min_delta: Improvement of validation nDCG@10 (fraction) that early stopping requires. The
+            weights of the best epoch are kept even if the improvement is smaller. The authors' code
+            uses 0.
+        max_norm: Norm to which larger gradients are clipped.
     """
 
     soft_negatives: int = SOFT_NEGATIVES
@@ -52,14 +57,14 @@ class Hyperparameters(Frozen):
 
 TABLE_3 = Hyperparameters()
 BATCH_SIZES = {"drama-1b": 8}
-"""Batch sizes of single models in Table 3."""
+"""Batch sizes of the models for which Table 3 prints another batch size."""
 
 
 class TrainingSettings(Hyperparameters):
     """Settings of one training run, except for its model and data.
 
     Attributes:
-        loss: `paper`: equation 2; `released`: loss of the authors' code.
+        loss: `paper` for equation 2, or `released` for the loss of the authors' code.
         train_mode: Query mode of the training queries.
         seed: Seed for the order of tuples and for dropout.
     """
