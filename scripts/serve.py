@@ -53,8 +53,9 @@ with job(snakemake):
             except UserError as error:  # other tasks may still succeed
                 failed.append(error)
         # If the server died or no task succeeded, fail so that a cluster retries the job.
-        if failed and (end := server.end()):
-            raise end
+        exit_error = server.exit_error() if failed else None
+        if exit_error:
+            raise exit_error
     if len(failed) == len(tasks):
         raise failed[0]
     for lack in failed:  # only the jobs that read these answers fail

@@ -350,7 +350,7 @@ def test_an_unchecked_request_is_an_error(folder: Path, monkeypatch: pytest.Monk
     async def nothing(_: object) -> None:
         pass
 
-    monkeypatch.setattr(transport, "_check", nothing)
+    monkeypatch.setattr(transport, "_check_request", nothing)
     with ProviderServer() as server:
         entry = server.play(API["gpt-4o"])
         questions = [make_question(entry, [("user", str(i))], {}) for i in range(5)]

@@ -433,8 +433,8 @@ def test_a_ledger_sums_settled_amounts_by_model(folder: Path) -> None:
         unanswered={"n": 2},
     )
     assert (ledger.spending().held, ledger.spending().usd) == (0.125, 0.21875)
-    assert ledger.left("f") == [known[-1]]
-    assert ledger.left("g") == []
+    assert ledger.open_reservations("f") == [known[-1]]
+    assert ledger.open_reservations("g") == []
     assert ledger.release() == 0.125
     assert ledger.spending().reserved == []
 

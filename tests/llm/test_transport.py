@@ -130,9 +130,9 @@ def test_litellm_must_not_resend_a_question() -> None:
     async def twice() -> None:
         transport._EXCHANGE.set(transport._Exchange(QUESTION))
         request = httpx.Request("POST", "http://x/v1/chat/completions", json=BODY)
-        await transport._check(request)
+        await transport._check_request(request)
         with pytest.raises(httpx.ConnectError):
-            await transport._check(request)
+            await transport._check_request(request)
 
     asyncio.run(twice())
 
@@ -140,13 +140,13 @@ def test_litellm_must_not_resend_a_question() -> None:
 def test_every_request_to_every_provider_is_checked(
     respond: Respond, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arrived, passed, check = respond(json=chat()), [], transport._check
+    arrived, passed, check = respond(json=chat()), [], transport._check_request
 
     async def watched(request: httpx.Request) -> None:
         await check(request)
         passed.append(request)
 
-    monkeypatch.setattr(transport, "_check", watched)
+    monkeypatch.setattr(transport, "_check_request", watched)
     # Two providers have no key, but a login over the network.
     for provider in sorted(transport.CHECKED_PROVIDERS - {"chatgpt", "github_copilot"}):
         spec = spec_for(litellm_id=f"{provider}/test-model")

@@ -71,7 +71,7 @@ class ToolCall(Frozen):
 
 
 class SentRequest(Frozen):
-    """The request that an answer belongs to (see `pieline.llm.wire`).
+    """Request that was sent to get an answer (see `pieline.llm.wire`).
 
     Attributes:
         path: Path of the URL.

@@ -11,6 +11,7 @@ from pieline.core.packing import MOST_UNPACKED, REFUSED, is_plain, normalize_nam
 from pieline.llm.recordings import (
     all_lines,
     belongs_to,
+    count_lines,
     merge_lines,
     raw_lines,
     read_answers,
@@ -144,7 +145,7 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeR
             `target` is damaged. In all of these cases, nothing is changed.
     """
     checked_sources: dict[str, Path] = {}
-    for source in map(Path, sources):
+    for source in [Path(source) for source in sources]:
         if not source.is_file():
             raise UserError("no such file", where=source, hint="check the path")
         if str(source) in checked_sources:
@@ -157,9 +158,9 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeR
 
 
 def _merge(target: Path, source: Path) -> MergeResult:
-    """Add the lines of a valid file to `target`, except answers that differ from those in `target`.
+    """Add the lines of a valid file to `target`, without answers that contradict the target's.
 
-    A response that reports a failure never differs from an answer.
+    A response that reports a failure contradicts no answer, and is always added.
     """
     with recording(target):
         target_answers = read_answers(target)
@@ -173,7 +174,7 @@ def _merge(target: Path, source: Path) -> MergeResult:
         target_lines = raw_lines(target)
         new_lines = {key: raw for key, raw in raw_lines(source).items() if key not in conflicts}
         merged_lines = merge_lines(target_lines, new_lines)
-        added = sum(map(len, merged_lines.values())) - sum(map(len, target_lines.values()))
+        added = count_lines(merged_lines) - count_lines(target_lines)
         if added:
             write_lines(target, merged_lines)
         return MergeResult(added, tuple(sorted(conflicts)))

@@ -152,7 +152,7 @@ class QuestionRun:
             if self._stop.requested:
                 return
             earlier_failures = self._failures[question.key]
-            if len(earlier_failures) >= self._settings.max_attempts:
+            if len(earlier_failures) >= self._settings.max_attempts:  # made by earlier runs
                 self._unanswered_errors.append(UnansweredError(earlier_failures[-1].failure))
                 on_progress()
                 continue
@@ -224,7 +224,7 @@ class QuestionRun:
 
         Args:
             state: State of the retries, with the number of the attempt that just ended.
-            attempts_left: Number of attempts that were left before the first of these attempts.
+            attempts_left: Number of attempts that were left when the run began with the question.
         """
         error = state.outcome.exception() if state.outcome else None
         if self._has_never_connected(error):
@@ -294,12 +294,14 @@ class QuestionRun:
             self._stop.fail(UselessError())
 
     def _unanswered(self) -> list[Question]:
+        """Return the questions that have no answer so far."""
         return [question for question in self._questions if question.key not in self.answers]
 
     def _raise_failure(self) -> None:
         """Raise an error if the run was stopped or if all attempts at some questions failed."""
         failure = self._stop.failure
         unanswered = self._unanswered()
+        # A signal takes precedence over failures, which the requests in flight may have had.
         if self._stop.signal is not None and unanswered:
             print(
                 f"{self._spec.label}: stopped with {len(self.answers)} of"
@@ -312,7 +314,7 @@ class QuestionRun:
         if isinstance(failure, CapReachedError):
             raise self.budget.explain(failure, unanswered, len(self._questions)) from None
         if isinstance(failure, UselessError):
-            if not unanswered:
+            if not unanswered:  # the last answers were already requested
                 return
             raise self._first_answers.error(unanswered)
         if isinstance(failure, UnansweredError):
@@ -323,6 +325,7 @@ class QuestionRun:
             raise self._some_unanswered_error()
 
     def _too_many_failures_error(self, last: UnansweredError) -> UserError:
+        """Return the error of a run that stopped after consecutive questions failed."""
         hint = "check the state of the provider; the recorded answers are kept"
         failed_in_a_row = self._unanswered_errors[-self._max_failed_in_a_row :]
         if all(error.rejected for error in failed_in_a_row):
@@ -339,6 +342,7 @@ class QuestionRun:
         )
 
     def _some_unanswered_error(self) -> UserError:
+        """Return the error of a run that asked all questions, some of which got no answer."""
         errors = self._unanswered_errors
         reason_counts = Counter(str(error) for error in errors)
         reason, times = reason_counts.most_common(1)[0]

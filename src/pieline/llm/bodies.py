@@ -117,7 +117,7 @@ def is_filtered_error(body: Any, *, by_message: bool = True) -> bool:
 
     Args:
         body: Parsed body.
-        by_message: Whether the text of the message counts, too, besides codes.
+        by_message: Whether the words of an error message also count, and not only codes.
     """
     for name, value in _error_fields(body):
         if name == "flagged_input" and value:  # OpenRouter's moderation
@@ -252,7 +252,9 @@ def _read_generated_content(body: Body) -> _Output:
         return output
     output.reasons = [candidate.get("finishReason")]
     content = candidate.get("content")
-    _add_content(content.get("parts") if isinstance(content, Mapping) else content, output)
+    if isinstance(content, Mapping):
+        content = content.get("parts")
+    _add_content(content, output)
     return output
 
 
@@ -281,7 +283,7 @@ _FORMATS: dict[str, Callable[[Body], _Output]] = {
 
 
 def _first_object(items: Any) -> Body | None:
-    """Return the first element of a list; None if it is not an object or `items` is not a list."""
+    """Return the first element of a list if the element is an object, else None."""
     if not isinstance(items, list) or not items:
         return None
     return items[0] if isinstance(items[0], Mapping) else None
@@ -324,7 +326,7 @@ def _add_part(part: Any, output: _Output) -> None:
 
 
 def _to_short_json(value: Any) -> str:
-    """Return the beginning of a value's JSON."""
+    """Return the first `_SHOWN` characters of a value as JSON."""
     return json.dumps(value, ensure_ascii=False, default=str)[:_SHOWN]
 
 
@@ -335,7 +337,7 @@ _THOUGHT_KINDS = frozenset(
 
 
 def _thought_texts(part: Body) -> Iterator[str]:
-    """Yield the texts in a part with reasoning; lists and objects in the part are searched, too."""
+    """Yield the texts in a part with reasoning, also from lists and objects in the part."""
     names = "thinking", "thought", "reasoning", "reasoning_content", "text", "summary", "content"
     for name in names:
         content = part.get(name)
@@ -472,7 +474,7 @@ def _first_count(*values: Any, at_least: int = 0) -> int | None:
 
 
 def _sum(usage: Body, *names: str) -> int | None:
-    """Return the sum of the counts with these names; None if one is present but unusable."""
+    """Return the sum of the counts with these names; None if a present count is unusable."""
     return _total(*(_count(usage[name]) for name in names if name in usage))
 
 

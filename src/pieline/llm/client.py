@@ -77,8 +77,8 @@ def ask(
     """Return one model's answers to questions, by key, in the order of the questions.
 
     - Mode `record` reads `recordings_path` and asks the questions without recorded answers. Each
-      response with a text or token counts is synced to the disk before it is used, even if it
-      reports a failure. An interrupted run loses only the requests in flight.
+      response with a text or token counts is synced to the disk before the response is used, even
+      if it reports a failure. An interrupted run loses only the requests in flight.
     - Mode `replay` never asks.
     - Mode `fresh` asks all questions again, and collects the new answers in a file next to the
       recordings (`.fresh`). Once that file is complete, the new answers replace the recorded
@@ -171,7 +171,7 @@ class _QuestionSet:
         }
 
     def without(self, answers: Collection[str]) -> list[Question]:
-        """Return the questions whose keys are not in `answers`."""
+        """Return the questions without an answer, given the keys of the answers."""
         return [question for key, question in self.questions.items() if key not in answers]
 
 
@@ -196,11 +196,7 @@ def _ask_missing(
         missing = question_set.without(answers)
         if not missing:
             return answers
-        for key, responses in recorded.items():
-            for response in responses:
-                first_answers.add(question_set.questions[key], response)
-        if settings.stop_when_cut and first_answers.are_useless:
-            raise first_answers.error(missing)
+        _judge_recorded_answers(question_set, recorded, missing, first_answers)
         report(_announcement(question_set, answers))
         if spec.is_local:
             server = server or stack.enter_context(Server(spec))
@@ -219,21 +215,42 @@ def _ask_missing(
         try:
             asyncio.run(_send_questions(run, question_set, secret, address, bar))
         except UserError:
-            server_failure = server.end() if server else None
-            if server_failure:
-                raise server_failure from None
+            exit_error = server.exit_error() if server else None
+            if exit_error:
+                raise exit_error from None
             raise
         finally:
             for note in run.budget.notes():
                 report(note)
         bar.close()
         report(_summary(run, spec))
-    return answers | run.answers
+    return {**answers, **run.answers}
+
+
+def _judge_recorded_answers(
+    question_set: _QuestionSet,
+    recorded: Mapping[str, Sequence[Answer]],
+    missing: Collection[Question],
+    first_answers: FirstAnswers,
+) -> None:
+    """Add the recorded responses to the first answers of the run.
+
+    Raises:
+        UserError: The recorded answers show that further answers would be of no use.
+    """
+    for key, responses in recorded.items():
+        for response in responses:
+            first_answers.add(question_set.questions[key], response)
+    if question_set.settings.stop_when_cut and first_answers.are_useless:
+        raise first_answers.error(missing)
 
 
 @contextmanager
 def _take_turn(question_set: _QuestionSet, report: Callable[[str], None]) -> Iterator[Recorder]:
-    """Open the recordings once no other run uses the file or queries the provider of an API."""
+    """Wait for other runs, and open the recordings file as its only writer.
+
+    Waits until no other run uses the file or, unless the model is local, queries the provider.
+    """
     spec, path = question_set.spec, question_set.path
 
     def report_waiting_for(what: str) -> Callable[[], None]:
@@ -285,7 +302,7 @@ def _accept_foreign_answers(target: Path, spec: LLMEntry) -> None:
 def _validate_arguments(
     questions: Iterable[Question], spec: LLMEntry, settings: LLMSettings, path: Path
 ) -> None:
-    """Check the arguments of `ask`, which states the errors."""
+    """Raise an error for invalid arguments of `ask` (see `ask`)."""
     for question in questions:
         if question.model != spec.checkpoint:
             raise ValueError(f"the question is for {question.model}, not for {spec.checkpoint}")
@@ -337,11 +354,11 @@ def _announcement(question_set: _QuestionSet, answers: dict[str, Answer]) -> str
     expected = estimate(questions, spec, answers)
     cost = ""
     if spec.paid:
-        most = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
-        cost = f", {most}"
-        left = remaining_usd(question_set.settings)
-        if expected.usd and left < expected.usd:
-            cost += f" (llm.max_cost_usd leaves ${left:.4f})"
+        max_cost = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
+        cost = f", {max_cost}"
+        remaining = remaining_usd(question_set.settings)
+        if expected.usd and remaining < expected.usd:
+            cost += f" (llm.max_cost_usd leaves ${remaining:.4f})"
     dropped = sorted({name for question in questions for name in question.dropped})
     not_sent = f"; unsupported parameters, not sent: {', '.join(dropped)}" if dropped else ""
     return (
@@ -354,10 +371,10 @@ def _summary(run: "QuestionRun", spec: LLMEntry) -> str:
     """Return a line that states the number of answers, their tokens and their cost."""
     answers = run.answers.values()
     servers = dict.fromkeys(answer.address for answer in answers if answer.address)
-    place = f" from {', '.join(servers)}" if servers else ""
+    from_servers = f" from {', '.join(servers)}" if servers else ""
     cost = f", ${run.budget.booked_usd:.4f}" if spec.paid else ""
     return (
-        f"{spec.label}: {pluralize(len(answers), 'answer')}{place},"
+        f"{spec.label}: {pluralize(len(answers), 'answer')}{from_servers},"
         f" {sum(answer.input_tokens or 0 for answer in answers)} tokens in,"
         f" {sum(answer.output_tokens or 0 for answer in answers)} out{cost}"
         f"{run.budget.possibly_billed}"

@@ -85,7 +85,7 @@ class Estimate:
 
 
 def _sum_of_bounds(bounds: Collection[int | None]) -> int | None:
-    """Return the sum of upper bounds; None if one of them is unbounded (None)."""
+    """Return the sum of upper bounds; None (unbounded) if one of them is None."""
     return None if None in bounds else sum(bound or 0 for bound in bounds)
 
 

@@ -26,7 +26,7 @@ CHANCE = 0.05
 
 
 class Response(NamedTuple):
-    """What identifies a response.
+    """Properties that identify a response of a provider.
 
     Attributes:
         identity: Provider's identifier for the response.
@@ -101,7 +101,7 @@ def _responses_with_ids(path: Path, compared: Collection[Response], run: str) ->
 
 
 def _id_in_line(raw: bytes) -> bytes | None:
-    """Return the id of the response in a line of a recordings file; None if it has none."""
+    """Return the id of the response in a line of a recordings file; None without an id."""
     match = _ID.search(raw)
     return match[1] if match else None
 

@@ -331,9 +331,9 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
     """Check that all answers of the tasks are recorded or can be obtained from the models.
 
     Prints one line on stderr for each model that fails the check. If such a model has ended and
-    only lacks whole recordings files, the line is a warning, because the run leaves these files
-    out. A task whose inputs are missing or will be recreated (`remade`) is checked only if its
-    recordings file does not exist.
+    lacks nothing but whole recordings files, the line is only a warning, because the run leaves out
+    these files. A task whose inputs are missing or will be recreated (`remade`) is checked only if
+    its recordings file does not exist.
 
     Raises:
         UserError: Some answers are not recorded, and their models cannot be queried.

@@ -1,6 +1,7 @@
 """Parse the idioms that an answer names, in any format that models use when asked for JSON.
 
-A phrase that the answer rejects never counts as an idiom, and an ambiguous answer is `unparseable`.
+A phrase never counts as an idiom if the answer rejects the phrase. The outcome for an ambiguous
+answer is `unparseable`.
 """
 
 import re
@@ -41,13 +42,13 @@ from pieline.llm.parsing import (
     json_values,
 )
 
-_NAMES_OF_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
+_KEYS_IN_ITEMS = frozenset({"text", "name", "term", "value", "span", "surface", "form"})
 """Keys under which an object in a list of idioms may contain the idiom."""
 
-_LISTS = frozenset(
+_KEYS_OF_ONLY_LISTS = frozenset(
     {"spans", "entities", "matches", "hits", "items", "mwes", "extracted", "identified"}
 )
-"""Keys of a list of idioms if it is all that an object has."""
+"""Keys of a list of idioms, if the list is the only field of an object."""
 
 _ENFORCED_FIELDS = {"sentence", "potential_idioms", "explanation", "idioms"}
 """Fields of the answer format that ID10M-JAM's authors enforce in few-shot settings."""
@@ -67,10 +68,12 @@ _EXPLANATION = re.compile(r"[:.] | [-–—] |\s*\(")
 """Separator between an idiom and its explanation."""
 
 
-_NO_NAME = re.compile(r"""\s*["']?\s*[\[{]|[^"]*[^"\s(]"\s*\S""")
-"""JSON in place of a name, and two names whose quotes were not read: `a b" and "c d`."""
+_NO_IDIOM = re.compile(r"""\s*["']?\s*[\[{]|[^"]*[^"\s(]"\s*\S""")
+"""JSON in place of an idiom, or two idioms in one string, with the quotes between them: `a b" and
+"c d`."""
 
 _RANKS: tuple[Kind | Literal["items"], ...] = ("answer", "idioms", "expressions", "items")
+"""Kinds of keys whose values name idioms; an earlier kind takes precedence."""
 _NO_CANDIDATES = "no candidates"
 _LABELED_TEXT = "labeled text"
 _LONGEST_LABEL = 3
@@ -84,7 +87,7 @@ class Reading(NamedTuple):
         idioms: Idioms that the text names.
         rule: Description of the format of the text.
         outcome: `ok` or `repaired`.
-        overrules: Whether the reading, if it has no idioms, may override an earlier answer.
+        overrules: Whether a reading without idioms may override an earlier answer with idioms.
     """
 
     idioms: list[str]
@@ -94,11 +97,11 @@ class Reading(NamedTuple):
 
 
 class AmbiguousError(Exception):
-    """The text is ambiguous or has an unknown format."""
+    """Error raised for a text that is ambiguous or has an unknown format."""
 
 
 class CandidatesError(AmbiguousError):
-    """The text names candidates or literal expressions without choosing one."""
+    """Error raised for a text that names candidates or literal expressions, and chooses none."""
 
 
 Result = Reading | AmbiguousError
@@ -118,65 +121,70 @@ class Piece(NamedTuple):
 
 
 def parse_idioms(answer: Answer) -> Parsed[list[str]]:
-    """Parse the idioms that an answer names: an empty list if it states that there are none.
+    """Parse the idioms that an answer names; the list is empty if the answer denies idioms.
 
     The parser reads the last JSON value of the answer or the last labeled list, such as `idioms:
     [piss off, lose face]` (the format of the examples in ID10M-JAM's Figure 4), whichever comes
-    later. If there is neither, it accepts prose that denies idioms. Keys and words may be in any
-    language that has `ANSWERS`.
+    later. Without a JSON value or a labeled list, the answer must be prose that denies idioms. Keys
+    and words may be in any language that has `ANSWERS`.
 
     - A list contains strings or objects. An object has a key like `idiom`, `detected_idioms` or
       `Redewendungen`, whose value is a string, a list or null.
-    - A choice ("answer", "selected idiom") takes precedence over "idiom", which takes precedence
-      over "expression". Candidates do not count as idioms.
+    - Keys for a choice ("answer", "selected idiom") take precedence over keys like "idiom", and
+      keys like "idiom" take precedence over keys like "expression". Candidates are not idioms.
     - An object that denies that its phrase is an idiom (`"is_idiom": false`,
-      `"usage": "literal"`) names none.
-    - "None", "N/A", "-" or "" in place of an idiom names none.
+      `"usage": "literal"`) names no idiom.
+    - "None", "N/A", "-" or "" in place of an idiom names no idiom.
 
     The outcome is `unparseable` if the text contains no answer, if two adjacent answers differ, if
     the last value is truncated, contradictory or in an unknown format, or if the text after the
-    answer retracts it.
+    answer retracts the answer.
     """
     text, unreadable = answer_text(answer)
     if unreadable:
         return unreadable
     try:
-        reading = _read(text)
+        reading = _read_text(text)
     except AmbiguousError as problem:
         return Parsed(Outcome.UNPARSEABLE, reason=str(problem))
     return Parsed(reading.outcome, reading.idioms, rule=reading.rule)
 
 
-def _read(text: str) -> Reading:
+def _read_text(text: str) -> Reading:
     """Read the text of an answer, without its reasoning.
 
     Raises:
         AmbiguousError: The text contains no clear answer.
     """
     text = _TAGS.sub("", text)
-    whole = _read_whole(re.sub(r"```\w*", "", text).strip())
-    if whole:
-        return whole
-    pieces = list(_pieces(text))
+    reading_of_all = _read_bare_answer(re.sub(r"```\w*", "", text).strip())
+    if reading_of_all:
+        return reading_of_all
+    pieces = list(_find_pieces(text))
     if not pieces:
         raise AmbiguousError("no JSON, no list, and not the words that there is no idiom")
     answers = _without_candidates(pieces, text)
-    _check_neighbors(answers, text)
+    _check_adjacent_answers(answers, text)
     last = answers[-1]
     if isinstance(last.result, AmbiguousError):
         raise last.result
-    names_others = any(_forms_of(piece.result) for piece in answers)
-    if names_others and not (last.result.idioms or last.result.overrules):
+    any_names_idioms = any(_idiom_forms(piece.result) for piece in answers)
+    if any_names_idioms and not last.result.idioms and not last.result.overrules:
         raise AmbiguousError("idioms, and then an empty list of something else")
     if is_retracted(_text_after(last, pieces, text), last.result.idioms):
         raise AmbiguousError("the text after the answer takes it back")
     return last.result
 
 
-def _read_whole(plain: str) -> Reading | None:
-    """Read a text that is only an answer; None if it is not."""
-    is_text = not plain.startswith(("[", "{", '"'))
-    if is_text and is_none_answer(plain) and (normalize(plain) or set(plain) <= set("-–—/")):
+def _read_bare_answer(plain: str) -> Reading | None:
+    """Read a text that contains an answer and nothing else; return None for any other text.
+
+    Args:
+        plain: Text without the marks of code blocks.
+    """
+    looks_like_json = plain.startswith(("[", "{", '"'))
+    has_word_or_dash = bool(normalize(plain)) or set(plain) <= set("-–—/")
+    if not looks_like_json and is_none_answer(plain) and has_word_or_dash:
         return Reading([], "null" if plain == "null" else "says that there is none")
     value = json_or_none(plain)
     if isinstance(value, str):
@@ -184,48 +192,54 @@ def _read_whole(plain: str) -> Reading | None:
     if isinstance(value, dict) and value.keys() == _ENFORCED_FIELDS:
         # Ignore the explanation, which discusses every candidate.
         return Reading(read_value(value["idioms"])[0], "enforced form")
-    if (bare := _BARE_LIST.fullmatch(plain)) and re.match(r"\s*[^\W\d]", bare[1]):
-        return Reading(_split_bare_list(bare[1]), "list without quotes", Outcome.REPAIRED)
+    bare_list = _BARE_LIST.fullmatch(plain)
+    if bare_list and re.match(r"\s*[^\W\d]", bare_list[1]):
+        return Reading(_split_bare_list(bare_list[1]), "list without quotes", Outcome.REPAIRED)
     return None
 
 
 def _without_candidates(pieces: Sequence[Piece], text: str) -> list[Piece]:
-    """Return the pieces without candidates, or all if there is no choice anywhere in the text."""
+    """Return the pieces that are not candidates; all pieces if every piece is a candidate."""
     answers = []
-    for place, piece in enumerate(pieces):
-        if not (_is_of_candidates(piece.result) or _is_discussed(piece, pieces[:place], text)):
-            answers.append(piece)
+    for index, piece in enumerate(pieces):
+        if _has_candidates(piece.result) or _is_called_literal(piece, pieces[:index], text):
+            continue
+        answers.append(piece)
     return answers or list(pieces)
 
 
-def _check_neighbors(answers: Sequence[Piece], text: str) -> None:
-    """Check the answers that stand beside the last one, without a word between them.
+def _check_adjacent_answers(answers: Sequence[Piece], text: str) -> None:
+    """Check that answers next to the last answer name the same idioms as the last answer.
 
-    Without a word, the later one does not revise the earlier.
+    Answers are next to each other if there are no words between them, except conjunctions. Without
+    words, a later answer does not revise an earlier answer.
 
     Raises:
-        AmbiguousError: They name other idioms than the last one.
+        AmbiguousError: The answers name different idioms.
     """
-    expected = _forms_of(answers[-1].result)
+    last_forms = _idiom_forms(answers[-1].result)
     for later, earlier in pairwise(reversed(answers)):
-        if not is_conjunction(re.sub(r"```\w*", "", text[earlier.end : later.start])):
+        between = re.sub(r"```\w*", "", text[earlier.end : later.start])
+        if not is_conjunction(between):
             return
-        if _forms_of(earlier.result) not in (None, expected):
+        earlier_forms = _idiom_forms(earlier.result)
+        if earlier_forms is not None and earlier_forms != last_forms:
             raise AmbiguousError("two answers side by side")
 
 
 def _text_after(answer: Piece, pieces: Sequence[Piece], text: str) -> str:
-    """Return the text after an answer, without later candidates and their announcements."""
-    after, end = "", answer.end
+    """Return the text after an answer, without later pieces and the lines that announce them."""
+    after, position = "", answer.end
     for later in pieces[pieces.index(answer) + 1 :]:
-        after += text[end : max(end, text.rfind("\n", 0, later.start))]
-        end = later.end
-    return after + text[end:]
+        start_of_line = text.rfind("\n", 0, later.start)
+        after += text[position : max(position, start_of_line)]
+        position = later.end
+    return after + text[position:]
 
 
-def _pieces(text: str) -> Iterator[Piece]:
+def _find_pieces(text: str) -> Iterator[Piece]:
     """Yield all JSON values and labeled values of a text, in order."""
-    position = done = 0
+    position = end_of_last_piece = 0
     value = next(json_values(text), None)
     while True:
         if value and value.start < position:
@@ -234,109 +248,145 @@ def _pieces(text: str) -> Iterator[Piece]:
         if label and (value is None or label.start() <= value.start):
             position, result = _read_label(text, label)
             if result is not None:
-                done = position
-                yield Piece(label.end(), done, result)
+                end_of_last_piece = position
+                yield Piece(label.end(), position, result)
         elif value:
-            yield Piece(value.start, value.end, _read_json(value, text[done : value.start]))
-            position = done = value.end
+            lead = text[end_of_last_piece : value.start]
+            yield Piece(value.start, value.end, _read_json(value, lead))
+            position = end_of_last_piece = value.end
         else:
             return
 
 
 def _read_label(text: str, label: re.Match[str]) -> tuple[int, Result | None]:
-    """Return the end of the value after a label, and its result, or None if it is not an answer."""
+    """Read the value after a label.
+
+    Returns:
+        The end of the value in the text, and the result. The result is None if the value is not an
+        answer, for example because the label is not a label for idioms.
+    """
     kind, start = kind_of(label["label"]), label.end()
     if kind is None:
         return start, None
-    place = _SPACE.match(text, start).end()  # type: ignore[union-attr]  # it matches nothing too
-    if text[place : place + 1] not in ("{", "["):
+    space = _SPACE.match(text, start)
+    assert space  # it matches nothing, too
+    value_start = space.end()
+    if text[value_start : value_start + 1] not in ("{", "["):
         return _read_label_text(text, start, kind, label["label"])
-    value = json_at(text, place)
-    bare = _BARE_LIST.match(text, place)
-    if bare and value.outcome is not Outcome.OK and "{" not in bare[0]:
-        return bare.end(), _attempt(
-            lambda: _list_reading(_split_bare_list(bare[1]), kind, Outcome.OK)
-        )
+    value = json_at(text, value_start)
+    bare_list = _BARE_LIST.match(text, value_start)
+    if bare_list and value.outcome is not Outcome.OK and "{" not in bare_list[0]:
+        result = _result_of(lambda: _list_reading(_split_bare_list(bare_list[1]), kind, Outcome.OK))
+        return bare_list.end(), result
     return value.end, _read_json(value, label["label"], kind)
 
 
 def _read_label_text(text: str, start: int, kind: Kind, label: str) -> tuple[int, Result | None]:
-    """Read an unbracketed value after a label: the rest of the line, or the bullets below it.
+    """Read an unbracketed value after a label: the rest of the line, or bullets below the label.
 
     Returns the same as `_read_label`.
     """
-    is_name = kind == "idioms" and len(label.split()) <= _LONGEST_LABEL
-    if bullets := _BULLETS.match(text, start):
+    announces_idioms = kind == "idioms" and len(label.split()) <= _LONGEST_LABEL
+    bullets = _BULLETS.match(text, start)
+    if bullets:
         lines = [re.sub(_BULLET, "", line.strip(), count=1) for line in bullets[1].splitlines()]
-        result = _attempt(lambda: _list_reading(_read_bullets(lines), kind))
-        return bullets.end(), result if is_name else None
+        result = _result_of(lambda: _list_reading(_read_bullets(lines), kind))
+        return bullets.end(), result if announces_idioms else None
     line = text[start:].split("\n", 1)[0]
-    named, end = line.strip(" \t`}*"), start + len(line)
+    line_end = start + len(line)
+    named = line.strip(" \t`}*")
     if named and is_none_answer(named):
-        return end, _list_reading([], kind)
-    if not is_name:
+        return line_end, _list_reading([], kind)
+    if not announces_idioms:
         return start, None
-    return end, _attempt(lambda: _list_reading(_read_line(named), kind))
+    return line_end, _result_of(lambda: _list_reading(_read_line(named), kind))
 
 
 def _list_reading(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPAIRED) -> Reading:
+    """Return the reading of a labeled list; `kind` is the kind of the label.
+
+    Raises:
+        CandidatesError: The list names candidates.
+    """
     if kind == "candidates":
         if idioms:
             raise CandidatesError("candidates and no choice")
         return Reading([], _NO_CANDIDATES, outcome)
     rule = "labeled list" if outcome is Outcome.OK else _LABELED_TEXT
-    return Reading(idioms, rule, outcome, kind != "expressions")
+    return Reading(idioms, rule, outcome, overrules=kind != "expressions")
 
 
 def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
-    """Read a JSON value; `lead` is the text before the value."""
+    """Read the idioms that a JSON value in the text names.
+
+    Args:
+        value: JSON value.
+        lead: Text before the value, or its label.
+        kind: Kind of the label; None if the value has no label.
+    """
     if value.outcome is Outcome.TRUNCATED:
         return AmbiguousError("the last value is truncated")
     if value.outcome is Outcome.UNPARSEABLE:
         return AmbiguousError("braces that hold no JSON")
-    clause = re.split(r"[.!?]$|[.,;!?]\s|\n", re.sub(r"```\w*", "", lead).strip())[-1]
-
-    def read() -> Reading:
-        idioms, rule = read_value(value.value)
-        is_list = isinstance(value.value, list) or not value.value
-        is_empty = is_list and not idioms and kind != "candidates" and not denies_idioms(clause)
-        if (idioms or is_empty) and announces_others(clause):
-            if idioms or not announces_candidates(clause):
-                raise CandidatesError("a list of candidates, or of what is literal")
-            return Reading([], _NO_CANDIDATES, value.outcome)
-        if kind:
-            rule = _NO_CANDIDATES if kind == "candidates" else f"labeled {rule}"
-        return Reading(idioms, rule, value.outcome, not is_list or kind in ("answer", "idioms"))
-
-    return _attempt(read)
+    clauses = re.split(r"[.!?]$|[.,;!?]\s|\n", re.sub(r"```\w*", "", lead).strip())
+    return _result_of(lambda: _read_announced_json(value, clauses[-1], kind))
 
 
-def _attempt(read: Callable[[], Reading]) -> Result:
+def _read_announced_json(value: Json, clause: str, kind: Kind | None) -> Reading:
+    """Read a JSON value after a clause that may announce idioms or candidates.
+
+    Raises:
+        AmbiguousError: The value is ambiguous or has an unknown format.
+        CandidatesError: The clause announces candidates or literal expressions.
+    """
+    idioms, rule = read_value(value.value)
+    is_list = isinstance(value.value, list) or not value.value
+    is_empty_list = is_list and not idioms
+    may_list_none = is_empty_list and kind != "candidates" and not denies_idioms(clause)
+    if (idioms or may_list_none) and announces_others(clause):
+        if idioms or not announces_candidates(clause):
+            raise CandidatesError("a list of candidates, or of what is literal")
+        return Reading([], _NO_CANDIDATES, value.outcome)
+    if kind == "candidates":
+        rule = _NO_CANDIDATES
+    elif kind:
+        rule = f"labeled {rule}"
+    overrules = not is_list or kind in ("answer", "idioms")
+    return Reading(idioms, rule, value.outcome, overrules)
+
+
+def _result_of(read: Callable[[], Reading]) -> Result:
+    """Return the reading, or the error that explains why there is none."""
     try:
         return read()
     except AmbiguousError as problem:
         return problem
 
 
-def _is_of_candidates(result: Result) -> bool:
-    return isinstance(result, CandidatesError) or (
-        isinstance(result, Reading) and result.rule == _NO_CANDIDATES
-    )
+def _has_candidates(result: Result) -> bool:
+    """Return whether a piece names candidates, or states that there are no candidates."""
+    if isinstance(result, Reading):
+        return result.rule == _NO_CANDIDATES
+    return isinstance(result, CandidatesError)
 
 
-def _is_discussed(piece: Piece, earlier: Iterable[Piece], text: str) -> bool:
+def _is_called_literal(piece: Piece, earlier_pieces: Iterable[Piece], text: str) -> bool:
     """Return whether a labeled text after JSON names a phrase that is then called literal."""
-    return (
-        isinstance(piece.result, Reading)
-        and piece.result.rule == _LABELED_TEXT
-        and bool(piece.result.idioms)
-        and any(isinstance(one.result, Reading) and text[one.end - 1] in "]}" for one in earlier)
-        and "affirms" not in (views := find_views(text[piece.end :]))
-        and bool(views)
-    )
+    reading = piece.result
+    if not isinstance(reading, Reading) or reading.rule != _LABELED_TEXT or not reading.idioms:
+        return False
+    earlier_readings = [
+        earlier for earlier in earlier_pieces if isinstance(earlier.result, Reading)
+    ]
+    follows_json = any(text[earlier.end - 1] in "]}" for earlier in earlier_readings)
+    if not follows_json:
+        return False
+    later_views = find_views(text[piece.end :])
+    return bool(later_views) and "affirms" not in later_views
 
 
-def _forms_of(result: Result) -> set[str] | None:
+def _idiom_forms(result: Result) -> set[str] | None:
+    """Return the normalized idioms of a result; None if the result is an error."""
     return None if isinstance(result, AmbiguousError) else _forms(result.idioms)
 
 
@@ -357,59 +407,80 @@ def read_value(value: Any, *, is_item: bool = False) -> tuple[list[str], str]:
     if not isinstance(value, list):
         raise AmbiguousError("neither a list nor an object")
     if all(item is None or isinstance(item, str) for item in value):
-        return _names(value), "list of texts" if value else "empty list"
+        return _validate_idioms(value), "list of texts" if value else "empty list"
     if all(item is None or isinstance(item, dict) for item in value):
-        items = [name for item in value for name in read_value(item, is_item=is_item)[0]]
-        return items, "list of objects"
+        return _read_items(value, is_item=is_item), "list of objects"
     raise AmbiguousError("a list of neither texts nor objects")
 
 
-def _parts(
-    value: dict[str, Any], *, is_item: bool
-) -> tuple[dict[str, dict[str, Any]], set[View], bool, set[str]]:
-    """Group the fields of an object by the kind of their keys.
+def _read_items(items: Iterable[Any], *, is_item: bool) -> list[str]:
+    """Return the idioms that the items of a list name (see `read_value`)."""
+    return [idiom for item in items for idiom in read_value(item, is_item=is_item)[0]]
 
-    Returns:
-        The fields by kind of key; the views that all other fields express; whether a key for
-        content has a true value ("idiom": true); and the normalized strings under keys for
-        candidates or literal expressions.
+
+class _ObjectFields(NamedTuple):
+    """Fields of an object, grouped by what they state about idioms.
+
+    Attributes:
+        by_kind: Fields whose values name phrases, by kind of key and by key.
+        views: Views on the phrases that all other fields express.
+        is_affirmed: Whether a field states that there is an idiom ("idiom": true).
+        rejected: Normalized strings under keys for candidates or literal expressions.
+    """
+
+    by_kind: dict[str, dict[str, Any]]
+    views: set[View]
+    is_affirmed: bool
+    rejected: set[str]
+
+
+def _group_fields(value: dict[str, Any], *, is_item: bool) -> _ObjectFields:
+    """Group the fields of an object.
 
     Raises:
         AmbiguousError: A key occurs twice, with different values.
     """
-    groups: dict[str, dict[str, Any]] = {}
-    expressed: set[View] = set()
-    affirmed = False
-    rejected: set[str] = set()
-    others: dict[str, Any] = {}
+    by_kind: dict[str, dict[str, Any]] = {}
+    views: set[View] = set()
+    is_affirmed = False
+    other_fields: dict[str, Any] = {}
     for key, item in value.items():
         if item is DUPLICATE:
             raise AmbiguousError("a key twice, with different values")
-        kind: str | None = kind_of(key)
-        if kind is None and is_item and key.lower() in _NAMES_OF_ITEMS:
-            kind = "items"
-        elif (
-            kind is None
-            and isinstance(item, list)
-            and (may_list_idioms(key) or (len(value) == 1 and key.lower() in _LISTS))
-        ):
-            kind = "expressions"
-        truth = _truth(item)
-        if type(item) in (int, float) and is_count(key):
-            affirmed |= item > 0
-            expressed |= {"affirms"} if item > 0 else {"denies", "doubts"}
+        kind = _kind_of_field(key, item, is_item=is_item, is_only_field=len(value) == 1)
+        truth = _to_boolean(item)
+        is_number = type(item) in (int, float)
+        if is_number and is_count(key):
+            is_affirmed = is_affirmed or item > 0
+            views |= {"affirms"} if item > 0 else {"denies", "doubts"}
         elif kind is None:
-            others[key] = item
+            other_fields[key] = item
         elif truth is None or (not truth and kind in ("answer", "candidates", "items")):
-            groups.setdefault(kind, {})[key] = item
+            by_kind.setdefault(kind, {})[key] = item
         else:
-            expressed.add("affirms" if truth else "denies")
-            affirmed |= truth
-    named = list(_texts_in([groups[kind] for kind in _RANKS if kind in groups]))
-    for key, item in others.items():
-        expressed |= _views_in(key, item, named)
-        rejected |= _forms(_texts_in(item)) if announces_others(key) else set()
-    return groups, expressed, affirmed, rejected
+            is_affirmed = is_affirmed or truth
+            views.add("affirms" if truth else "denies")
+    named = _texts_in([by_kind[kind] for kind in _RANKS if kind in by_kind])
+    rejected: set[str] = set()
+    for key, item in other_fields.items():
+        views |= _views_in(key, item, named)
+        if announces_others(key):
+            rejected |= _forms(_texts_in(item))
+    return _ObjectFields(by_kind, views, is_affirmed, rejected)
+
+
+def _kind_of_field(key: str, item: Any, *, is_item: bool, is_only_field: bool) -> str | None:
+    """Return the kind of a key; None if the value under the key names no idioms or candidates."""
+    kind = kind_of(key)
+    if kind is not None:
+        return kind
+    if is_item and key.lower() in _KEYS_IN_ITEMS:
+        return "items"
+    if isinstance(item, list):
+        is_only_list = is_only_field and key.lower() in _KEYS_OF_ONLY_LISTS
+        if may_list_idioms(key) or is_only_list:
+            return "expressions"
+    return None
 
 
 def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], str]:
@@ -420,136 +491,179 @@ def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], st
     """
     if not value:
         return [], "empty object"
-    if is_item and (items := _items_by_key(value)):
-        return [name for item in items for name in read_value(item, is_item=True)[0]], "object"
-    groups, expressed, affirmed, rejected = _parts(value, is_item=is_item)
-    kind = next((kind for kind in _RANKS if kind in groups), None)
-    if kind is None:
-        return [], _rule_without_name(groups.get("candidates", {}), expressed)
-    idioms = _agreed_idioms(groups[kind], kind)
-    if kind == "answer" and (others := groups.keys() & {"idioms", "expressions"}):
-        listed = [name for other in others for name in _agreed_idioms(groups[other], other)]
-        if not _forms(idioms) <= _forms(listed):
-            raise AmbiguousError("the choice is none of the idioms")
-    if idioms and expressed == {"denies"} and len(idioms) == 1:
-        idioms = []
-    elif idioms and (expressed & {"denies", "doubts"} or _forms(idioms) & rejected):
+    items = _items_by_key(value) if is_item else []
+    if items:
+        return _read_items(items, is_item=True), "object"
+    fields = _group_fields(value, is_item=is_item)
+    kinds = [kind for kind in _RANKS if kind in fields.by_kind]
+    if not kinds:
+        return [], _rule_without_idioms(fields)
+    fields_with_idioms = fields.by_kind[kinds[0]]
+    idioms = _agreed_idioms(fields_with_idioms, kinds[0])
+    if kinds[0] == "answer":
+        _check_choice(idioms, fields)
+    first_key = next(iter(fields_with_idioms))
+    return _without_denied(idioms, fields), f'object with "{first_key}"'
+
+
+def _check_choice(choice: Iterable[str], fields: _ObjectFields) -> None:
+    """Check that the choice of an object is among the idioms that the same object lists.
+
+    Raises:
+        AmbiguousError: The object lists idioms, but not the choice.
+    """
+    kinds_of_lists = fields.by_kind.keys() & {"idioms", "expressions"}
+    if not kinds_of_lists:
+        return
+    listed: list[str] = []
+    for kind in kinds_of_lists:
+        listed += _agreed_idioms(fields.by_kind[kind], kind)
+    if not _forms(choice) <= _forms(listed):
+        raise AmbiguousError("the choice is none of the idioms")
+
+
+def _without_denied(idioms: list[str], fields: _ObjectFields) -> list[str]:
+    """Return the idioms of an object, or an empty list if other fields deny the only idiom.
+
+    Raises:
+        AmbiguousError: The other fields contradict the idioms.
+    """
+    if not idioms:
+        if fields.is_affirmed:
+            raise AmbiguousError("says yes and names none")
+        return []
+    if fields.views == {"denies"} and len(idioms) == 1:
+        return []
+    names_rejected = not _forms(idioms).isdisjoint(fields.rejected)
+    if names_rejected or "denies" in fields.views or "doubts" in fields.views:
         raise AmbiguousError("named, and called literal")
-    elif affirmed and not idioms:
-        raise AmbiguousError("says yes and names none")
-    return idioms, f'object with "{next(iter(groups[kind]))}"'
+    return idioms
 
 
 def _items_by_key(value: dict[str, Any]) -> list[Any]:
-    """Return the items of an object that stands for a list of idioms; empty if it does not.
+    """Return the items of an object that replaces a list of idioms; empty for other objects.
 
-    Its keys are numbers, or idioms of several words whose values are objects or true/false.
+    The keys of such an object are numbers, or idioms of several words. Under an idiom, the value is
+    an object, or states whether the key is an idiom.
     """
     if all(key.isdigit() for key in value):
         return [{"idiom": item} if isinstance(item, str) else item for item in value.values()]
-    if all(" " in key.strip() and kind_of(key) is None for key in value):
-        kinds = {type(item) for item in value.values()}
-        if kinds == {dict}:
-            return [{**item, "idiom": key} for key, item in value.items()]
-        if kinds == {bool}:
-            return [{"idiom": key, "is_idiom": item} for key, item in value.items()]
+    keys_are_phrases = all(" " in key.strip() and kind_of(key) is None for key in value)
+    if not keys_are_phrases:
+        return []
+    types = {type(item) for item in value.values()}
+    if types == {dict}:
+        return [{**item, "idiom": key} for key, item in value.items()]
+    if types == {bool}:
+        return [{"idiom": key, "is_idiom": item} for key, item in value.items()]
     return []
 
 
-def _rule_without_name(candidates: dict[str, Any], expressed: set[View]) -> str:
-    """Return the rule for an object without a key for idioms that denies idioms or lists none.
+def _rule_without_idioms(fields: _ObjectFields) -> str:
+    """Return the rule for an object without a key for idioms.
 
     Raises:
-        AmbiguousError: The object does neither.
+        AmbiguousError: The object neither denies idioms nor states that there are no candidates.
     """
-    if "denies" in expressed and "affirms" not in expressed:
+    if "denies" in fields.views and "affirms" not in fields.views:
         return "object that says no"
-    if candidates and not expressed and not _forms(_texts_in(list(candidates.values()))):
-        return _NO_CANDIDATES
-    if candidates:
+    candidates = fields.by_kind.get("candidates", {})
+    if not candidates:
+        raise AmbiguousError("no key for idioms")
+    names_candidates = bool(_forms(_texts_in(list(candidates.values()))))
+    if names_candidates or fields.views:
         raise CandidatesError("candidates and no choice")
-    raise AmbiguousError("no key for idioms")
+    return _NO_CANDIDATES
 
 
-def _agreed_idioms(group: dict[str, Any], kind: str) -> list[str]:
-    """Return the idioms under keys of one kind.
+def _agreed_idioms(fields: dict[str, Any], kind: str) -> list[str]:
+    """Return the idioms in fields whose keys have the same kind.
 
-    Combines the values of keys that differ only in digits.
+    If the keys differ only in digits ("idiom1", "idiom2"), the idioms of all fields are returned.
 
     Raises:
-        AmbiguousError: The values of other keys differ.
+        AmbiguousError: The keys differ otherwise, and their values name different idioms.
     """
-    read = [_read_field(item, kind) for item in group.values()]
-    if len({re.sub(r"\d", "", key) for key in group}) == 1:
-        return [name for names in read for name in names]
-    if any(_forms(names) != _forms(read[0]) for names in read):
+    idioms_by_field = [_read_field(item, kind) for item in fields.values()]
+    keys_without_digits = {re.sub(r"\d", "", key) for key in fields}
+    if len(keys_without_digits) == 1:
+        return [idiom for idioms in idioms_by_field for idiom in idioms]
+    first_idioms = idioms_by_field[0]
+    if any(_forms(idioms) != _forms(first_idioms) for idioms in idioms_by_field):
         raise AmbiguousError("keys that disagree")
-    return read[0]
+    return first_idioms
 
 
 def _read_field(item: Any, kind: str) -> list[str]:
+    """Return the idioms that the value of a field names; `kind` is the kind of its key."""
+    # Some answers have a list as a string: "idioms": "['a b']".
     if isinstance(item, str) and item.lstrip().startswith("["):
         item = json_at(item.strip(), 0).value
     if isinstance(item, str):
-        return _read_choice(item) if kind == "answer" else _names([item])
+        return _read_choice(item) if kind == "answer" else _validate_idioms([item])
     return read_value(item, is_item=True)[0]
 
 
 def _views_in(key: str, item: Any, named: Collection[str]) -> set[View]:
     """Return the views that all strings and truth values under a key express about `named`."""
     if isinstance(item, dict):
-        return set().union(*(_views_in(inner, value, named) for inner, value in item.items()))
+        return set().union(
+            *(_views_in(inner_key, inner, named) for inner_key, inner in item.items())
+        )
     if isinstance(item, list):
-        return set().union(*(_views_in(key, value, named) for value in item))
-    if (expressed := views_of_value(key, item)) is not None:
-        return expressed
-    truth = _truth(item)
+        return set().union(*(_views_in(key, element, named) for element in item))
+    views = views_of_value(key, item)
+    if views is not None:
+        return views
+    truth = _to_boolean(item)
     if truth is not None:
         view = view_of_flag(key, truth)
         return {view} if view else set()
-    return views_about(item, named) if isinstance(item, str) and not is_sentence_key(key) else set()
+    is_comment = isinstance(item, str) and not is_sentence_key(key)
+    return views_about(item, named) if is_comment else set()
 
 
-def _truth(item: Any) -> bool | None:
-    """Convert a boolean, a number or a string to a boolean; return None for other values."""
+def _to_boolean(item: Any) -> bool | None:
+    """Convert true, false, 0, 1 or a word such as "yes" to a boolean; None for other values."""
     if isinstance(item, str):
         return parse_boolean(item)
     return bool(item) if isinstance(item, int | float) and item in (0, 1) else None
 
 
 def _texts_in(item: Any) -> list[str]:
+    """Return all strings in a JSON value, except words such as "none"."""
     if isinstance(item, dict):
         item = list(item.values())
     if isinstance(item, list):
-        return [text for value in item for text in _texts_in(value)]
+        return [text for element in item for text in _texts_in(element)]
     return [item] if isinstance(item, str) and not is_none_answer(item) else []
 
 
-def _names(texts: Iterable[str | None]) -> list[str]:
+def _validate_idioms(texts: Iterable[str | None]) -> list[str]:
     """Return the strings that name an idiom, without null and blank values.
 
     Raises:
-        AmbiguousError: Only some strings name an idiom, or a string affirms or denies one.
+        AmbiguousError: Only some strings name an idiom, or a string affirms or denies an idiom.
     """
     present = [text for text in texts if text and normalize(text)]
-    named = [text for text in present if not is_none_answer(text)]
-    if named and len(named) < len(present):
+    idioms = [text for text in present if not is_none_answer(text)]
+    if idioms and len(idioms) < len(present):
         raise AmbiguousError("a list with idioms and with none")
-    for text in named:
-        if parse_boolean(text) or has_denying_comment(text):
+    for idiom in idioms:
+        if parse_boolean(idiom) or has_denying_comment(idiom):
             raise AmbiguousError("a name that says yes, or what is literal")
-        if _NO_NAME.match(text):
+        if _NO_IDIOM.match(idiom):
             raise AmbiguousError("a name that contains JSON, or two texts")
-    return named
+    return idioms
 
 
 def _read_choice(text: str) -> list[str]:
-    """Return the idiom in a string, as a list that is empty if the string names none.
+    """Return a list with the idiom in a string; empty if the string names no idiom.
 
     Raises:
         AmbiguousError: The string is ambiguous or is a sentence.
     """
-    names = _names([text])
+    names = _validate_idioms([text])
     if names and re.search(r"[.!?:][\"'”’]?$", text.strip()):
         raise AmbiguousError("a sentence")
     return names
@@ -557,17 +671,17 @@ def _read_choice(text: str) -> list[str]:
 
 def _split_bare_list(inside: str) -> list[str]:
     """Return the idioms in the content of a list, split at commas outside quotes."""
-    pieces = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?!\s*(?:,|$)))*'|[^,]+)\s*(?:,|$)""", inside)
-    return _names(_unquoted(piece) for piece in pieces)
+    elements = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?!\s*(?:,|$)))*'|[^,]+)\s*(?:,|$)""", inside)
+    return _validate_idioms(_unquote(element) for element in elements)
 
 
 def _read_bullets(lines: Iterable[str]) -> list[str]:
-    """Return the idioms in lines, each of which may have an explanation after a separator."""
+    """Return the idioms in lines; each line may have an explanation after a separator."""
     items = []
     for line in lines:
-        name, *explanation = _EXPLANATION.split(line, maxsplit=1)
-        items.append({"idiom": _unquoted(name), "explanation": "".join(explanation)})
-    return read_value(items, is_item=True)[0]
+        idiom, *explanation = _EXPLANATION.split(line, maxsplit=1)
+        items.append({"idiom": _unquote(idiom), "explanation": "".join(explanation)})
+    return _read_items(items, is_item=True)
 
 
 def _read_line(text: str) -> list[str]:
@@ -576,21 +690,25 @@ def _read_line(text: str) -> list[str]:
     Raises:
         AmbiguousError: The line names no idiom or is ambiguous.
     """
-    name, *explanation = _EXPLANATION.split(text, maxsplit=1)
-    if is_none_answer(name) and name and "affirms" not in find_views("".join(explanation)):
+    named, *explanation = _EXPLANATION.split(text, maxsplit=1)
+    affirms_idiom = "affirms" in find_views("".join(explanation))
+    if named and is_none_answer(named) and not affirms_idiom:
         return []
-    names = _split_bare_list(name.rstrip(" .,"))
+    idioms = _split_bare_list(named.rstrip(" .,"))
     if find_views(text) & {"denies", "doubts"}:
         raise CandidatesError("a label, and no idiom after it")
-    if not names or re.search(r"\?\s*\w", text):
+    contains_question = re.search(r"\?\s*\w", text)
+    if not idioms or contains_question:
         raise AmbiguousError("a label, and no idiom after it")
-    return names
+    return idioms
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
+    """Return a text without the quotes, asterisks and spaces around it."""
     text = text.strip().strip('"“”*').strip()
     return re.sub(r"^'(.*)'$", r"\1", text).strip()
 
 
 def _forms(names: Iterable[str]) -> set[str]:
+    """Return the normalized forms in which idioms are compared."""
     return {normalize(name) for name in names}

@@ -20,11 +20,13 @@ from pieline.llm.answers import FILTERED, Answer
 _ZSTANDARD = 93
 """Compression method that zipfile does not support before Python 3.14."""
 _LOCAL_HEADER = 30
-_FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": FILTERED}
-"""litellm's finish reason by Inspect's stop reason, where the two differ."""
-_READ = {"text", "reasoning"}
+"""Bytes of a member's local header, which ends with the lengths of its name and extra field."""
+_FINISH_REASONS = {"max_tokens": "length", "model_length": "length", "content_filter": FILTERED}
+"""Our finish reason by Inspect's stop reason, where the two differ."""
+_KNOWN_TYPES = {"text", "reasoning"}
 """Types of content that are read; a log with any other content is rejected."""
-_ATTACHED = "attachment://"
+_ATTACHMENT = "attachment://"
+"""Prefix of a reference to a text that the log stores separately."""
 _RUN_AGAIN = "run the task again, without --limit and --epochs"
 
 
@@ -40,7 +42,7 @@ _DAMAGED = (
     zipfile.BadZipFile,
     zstandard.ZstdError,
 )
-"""Exceptions of a file that is not an Inspect AI log."""
+"""Exceptions that reading a file raises if the file is not an Inspect AI log."""
 
 
 def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
@@ -51,20 +53,25 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
             duplicated.
     """
     samples: dict[str, dict[str, Any]] = {}
-    failed = []
+    failed_ids = []
     try:
-        for sample in _samples(Path(path)):
-            name = str(sample["id"])
-            if name in samples:
-                raise UserError(f"sample {name!r} occurs twice", where=path, hint=_RUN_AGAIN)
-            samples[name] = sample
-            if sample.get("error") or (sample.get("output") or {}).get("error"):
-                failed.append(name)
-        check_ids(dict.fromkeys(samples, 1), ids, "sentences", where=path)
-        if failed:
-            problem = f"{pluralize(len(failed), 'sample')} failed, for example {failed[0]!r}"
-            raise UserError(problem, where=path, hint="run inspect eval-retry on the log")
-        return {name: inspect_answer(samples[name]) for name in ids}
+        for sample in _read_samples(Path(path)):
+            sample_id = str(sample["id"])
+            if sample_id in samples:
+                raise UserError(f"sample {sample_id!r} occurs twice", where=path, hint=_RUN_AGAIN)
+            samples[sample_id] = sample
+            output = sample.get("output") or {}
+            if sample.get("error") or output.get("error"):
+                failed_ids.append(sample_id)
+        line_of_id = dict.fromkeys(samples, 1)  # a log has no lines
+        check_ids(line_of_id, ids, "sentences", where=path)
+        if failed_ids:
+            raise UserError(
+                f"{pluralize(len(failed_ids), 'sample')} failed, for example {failed_ids[0]!r}",
+                where=path,
+                hint="run inspect eval-retry on the log",
+            )
+        return {sample_id: inspect_answer(samples[sample_id]) for sample_id in ids}
     except _DAMAGED as error:
         raise UserError(
             f"not an Inspect AI log: {error}",
@@ -74,46 +81,54 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
 
 
 def inspect_answer(sample: dict[str, Any]) -> Answer:
-    """Return the answer in a sample's field `output`, with a digest of its content as its key.
+    """Return the answer to a sample of an Inspect AI log.
+
+    The key of the answer is a digest of the sample's id, the text and the stop reason, because the
+    log does not contain the question as it was sent.
 
     Raises:
-        ValueError: The sample has no output.
+        ValueError: The sample has no output, or content of an unknown type.
     """
-    output = sample["output"]
-    if not (choices := output.get("choices")):
+    choices = sample["output"].get("choices")
+    if not choices:
         raise ValueError(f"sample {sample['id']!r} has no output")
     message = choices[0]["message"]
     content = message["content"]
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-    attached = sample.get("attachments") or {}
+    unknown_types = {part["type"] for part in parts} - _KNOWN_TYPES
+    if unknown_types:
+        raise ValueError(f"sample {sample['id']!r} has content of type {min(unknown_types)!r}")
 
-    def joined(kind: str, field: str, separator: str = "", *, refused: bool = False) -> str | None:
-        texts = [
-            part[field]
-            for part in parts
-            if part["type"] == kind and (part.get("refusal") is True) == refused
-        ]
-        texts = [attached.get(text.removeprefix(_ATTACHED), text) for text in texts]
-        return separator.join(texts) if texts else None
-
-    if unknown := sorted({part["type"] for part in parts} - _READ):
-        raise ValueError(f"sample {sample['id']!r} has content of type {unknown[0]!r}")
-    finish = choices[0].get("stop_reason")
-    text, reasoning = joined("text", "text"), joined("reasoning", "reasoning", "\n")
-    identity = json.dumps([sample["id"], text, finish])
+    texts: list[str] = []
+    refusals: list[str] = []
+    thoughts: list[str] = []
+    attachments = sample.get("attachments") or {}
+    for part in parts:
+        part_text = part[part["type"]]  # the field has the name of the type
+        part_text = attachments.get(part_text.removeprefix(_ATTACHMENT), part_text)
+        is_refusal = part.get("refusal") is True
+        if part["type"] == "text":
+            (refusals if is_refusal else texts).append(part_text)
+        elif not is_refusal:
+            thoughts.append(part_text)
+    text = "".join(texts) if texts else None
+    stop_reason = choices[0].get("stop_reason")
+    identity = json.dumps([sample["id"], text, stop_reason])
+    finish_reason = _FINISH_REASONS.get(stop_reason, stop_reason)
     return Answer(
         key=sha256_of(identity.encode()),
         text=text,
-        reasoning=reasoning,
-        refusal=joined("text", "text", refused=True),
-        finish_reason="tool_calls" if message.get("tool_calls") else _FINISH.get(finish, finish),
+        reasoning="\n".join(thoughts) if thoughts else None,
+        refusal="".join(refusals) if refusals else None,
+        finish_reason="tool_calls" if message.get("tool_calls") else finish_reason,
     )
 
 
-def _samples(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the samples in a log, whose scores may be NaN."""
+def _read_samples(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the samples in a log, as parsed JSON in which scores may be NaN."""
     if zipfile.is_zipfile(path):
-        yield from map(json.loads, _members(path))
+        for sample_json in _read_members(path):
+            yield json.loads(sample_json)
         return
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -122,8 +137,8 @@ def _samples(path: Path) -> Iterator[dict[str, Any]]:
     yield from json.loads(path.read_text(encoding="utf-8-sig"))["samples"]
 
 
-def _members(path: Path) -> Iterator[str]:
-    """Yield the JSON text of each sample in a log."""
+def _read_members(path: Path) -> Iterator[str]:
+    """Yield the JSON text of each sample in a log that is a zip archive."""
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         for member in archive.infolist():
             if not member.filename.startswith("samples/"):
@@ -131,6 +146,7 @@ def _members(path: Path) -> Iterator[str]:
             if member.compress_type != _ZSTANDARD:
                 yield archive.read(member).decode()
                 continue
+            # zipfile does not report where the data begins: after the header and its last fields.
             file.seek(member.header_offset + _LOCAL_HEADER - 4)
             name_length, extra_length = struct.unpack("<HH", file.read(4))
             file.seek(name_length + extra_length, 1)

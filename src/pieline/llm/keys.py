@@ -1,9 +1,10 @@
 """Read API keys and addresses, and redact keys, which must never be printed or stored."""
 
+import math
 import os
 import re
 from base64 import b32encode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -50,7 +51,24 @@ set for another program could send questions and the key to another server.
 """
 
 _SHORTEST_SECRET = 8
+"""Minimum number of characters of a key; shorter values are placeholders."""
 _LINE_BREAK = r"(?:\s|\\+[nr])*"
+"""Pattern of line breaks that an encoder may insert at any position."""
+
+_URL_SAFE = {"+": "-", "/": "_"}
+"""Characters of URL-safe base64 by the characters of base64 that they replace."""
+
+_HTML_NAMES = {
+    "&": "amp",
+    "<": "lt",
+    ">": "gt",
+    '"': "quot",
+    "'": "apos",
+    "/": "sol",
+    "+": "plus",
+    "=": "equals",
+}
+"""Names of characters in HTML."""
 
 
 def api_key(spec: LLMEntry) -> str:
@@ -63,8 +81,9 @@ def api_key(spec: LLMEntry) -> str:
     if spec.api_key_env is None:
         return NO_KEY
     key = _from_environment(spec.api_key_env, spec)
-    # The message must not contain any part of the key.
-    if not re.fullmatch("[!-~]+", key) or key[0] in "\"'" or key[-1] in "\"'":
+    is_printable_ascii = re.fullmatch("[!-~]+", key)
+    if not is_printable_ascii or key.startswith(('"', "'")) or key.endswith(('"', "'")):
+        # The message must not contain any part of the key.
         raise UserError(
             f"the environment variable {spec.api_key_env} is not a key: it contains quotation"
             " marks, spaces, line breaks or other characters that no key has",
@@ -77,12 +96,13 @@ def api_key(spec: LLMEntry) -> str:
 def api_base(spec: LLMEntry, settings: LLMSection) -> str:
     """Return the address at which a model is queried.
 
-    The address is that of the model's entry, `llm.api_bases` or `DEFAULT_ADDRESSES`. No environment
-    variable changes it except the one that the entry names.
+    The address is read from the model's entry, else from `llm.api_bases`, else from
+    `DEFAULT_ADDRESSES`. No environment variable changes the address, unless the entry names the
+    variable.
 
     Raises:
-        UserError: The environment variable that the entry names is not set or has no URL, or the
-            address of the provider is not known.
+        UserError: The environment variable that the entry names is not set or contains no URL, or
+            the address of the provider is not known.
     """
     prefix = spec.litellm_id.partition("/")[0]
     base = spec.api_base or settings.gateway(spec) or DEFAULT_ADDRESSES.get(prefix, "")
@@ -107,7 +127,8 @@ def api_base(spec: LLMEntry, settings: LLMSection) -> str:
 def expected_origin(spec: LLMEntry, settings: LLMSection) -> str | None:
     """Return the origin (see `origin`) of the server that should answer; None if it is not known.
 
-    It is not known for local models and if the environment variable of the entry is not set.
+    The origin of a local model is never known. The origin of another model is not known if
+    `api_base` raises an error.
     """
     if spec.is_local:
         return None
@@ -121,12 +142,20 @@ def origin(url: str) -> str:
     """Return the scheme, host and port of a URL, without user name and default port."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    port = None if parts.port == {"http": 80, "https": 443}.get(parts.scheme) else parts.port
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}" + (f":{port}" if port is not None else "")
+    if ":" in host:  # an IPv6 address
+        host = f"[{host}]"
+    default_port = {"http": 80, "https": 443}.get(parts.scheme)
+    if parts.port is None or parts.port == default_port:
+        return f"{parts.scheme}://{host}"
+    return f"{parts.scheme}://{host}:{parts.port}"
 
 
 def _from_environment(name: str, spec: LLMEntry) -> str:
+    """Return the value of an environment variable that the entry of a model names.
+
+    Raises:
+        UserError: The variable is not set or is blank.
+    """
     value = os.environ.get(name, "").strip()
     if not value:
         raise UserError(
@@ -141,58 +170,77 @@ def redact(text: str, spec: LLMEntry) -> str:
     """Replace the API key in a text with the name of its environment variable.
 
     The key is replaced in plain, hexadecimal, decimal, base64 and base32 form, also if other bytes
-    precede it in the encoded text, and with any characters escaped (URL, JSON, HTML). Values of
-    fewer than 8 characters count as placeholders and are not replaced, because that would damage
-    other words.
+    precede the key in the encoded text, and also if characters are escaped (URL, JSON, HTML).
+    Values of fewer than 8 characters are placeholders. They are not replaced, because they may be
+    parts of other words.
     """
     secret = os.environ.get(spec.api_key_env or "", "").strip()
     if len(secret) < _SHORTEST_SECRET:
         return text
-    return _forms(secret).sub(f"[{spec.api_key_env}]", text)
+    return _pattern_of_secret(secret).sub(f"[{spec.api_key_env}]", text)
 
 
 @lru_cache(maxsize=16)
-def _forms(secret: str) -> re.Pattern[str]:
-    """Return a pattern that matches a secret in all forms."""
-    forms = ["".join(map(_escaped, secret))]
-    packed: list[str] = []
-    for encoding in ("utf-8", "utf-16-le"):
-        raw = secret.encode(encoding, "surrogateescape")
+def _pattern_of_secret(secret: str) -> re.Pattern[str]:
+    """Return a pattern that matches a secret in all forms (see `redact`)."""
+    patterns = ["".join(_escaped_character(character) for character in secret)]
+    utf8 = secret.encode("utf-8", "surrogateescape")
+    utf16 = secret.encode("utf-16-le", "surrogateescape")
+    for raw in (utf8, utf16):
+        # Bytes may be separated: %61%62, \x61\x62, 61:62, 0x61, 0x62.
         hexadecimal = r"(?:%|\\+x|[ :-]|,? ?0x)?".join(f"{byte:02x}" for byte in raw)
-        forms += [f"(?i:{hexadecimal})", r"\s*,\s*".join(map(str, raw))]
-        packed += _packed(raw, b64encode, 6)
-    packed += [each for once in packed[:3] for each in _packed(once.encode(), b64encode, 6)]
-    packed += _packed(secret.encode("utf-8", "surrogateescape"), b32encode, 5)
-    for text in packed:
+        decimal = r"\s*,\s*".join(str(byte) for byte in raw)
+        patterns += [f"(?i:{hexadecimal})", decimal]
+    base64_of_utf8 = _base64_texts(utf8)
+    encoded_texts = [*base64_of_utf8, *_base64_texts(utf16)]
+    for encoded in base64_of_utf8:
+        encoded_texts += _base64_texts(encoded.encode())  # encoded twice
+    encoded_texts += _base32_texts(utf8)
+    for encoded in encoded_texts:
         # Letters and digits are not escaped: patterns that begin with a character are fast.
-        characters = (each if each.isalnum() else _escaped(each) for each in text)
-        forms.append(_LINE_BREAK.join(characters) + "[A-Za-z0-9+/_-]?=*")
-    return re.compile("|".join(forms))
+        characters = [
+            character if character.isalnum() else _escaped_character(character)
+            for character in encoded
+        ]
+        patterns.append(_LINE_BREAK.join(characters) + "[A-Za-z0-9+/_-]?=*")
+    return re.compile("|".join(patterns))
 
 
-def _packed(raw: bytes, encode: Callable[[bytes], bytes], bits: int) -> Iterator[str]:
-    """Yield the characters that encode these bytes, for each position within a larger text.
-
-    Characters that also encode other bytes are left out.
-    """
-    for before in range(3 if bits == 6 else 5):
-        packed = encode(bytes(before) + raw).decode()
-        yield packed[-(-before * 8 // bits) : (before + len(raw)) * 8 // bits]
+def _base64_texts(raw: bytes) -> list[str]:
+    """Return the base64 characters of these bytes for each position within a larger text."""
+    return [_encoded_after(offset, raw, b64encode, bits_per_character=6) for offset in range(3)]
 
 
-def _escaped(character: str) -> str:
-    """Return a pattern that matches a character, plain or escaped."""
-    url_safe = {"+": "-", "/": "_"}.get(character, "")
-    named = {
-        **{"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"},
-        **{"/": "sol", "+": "plus", "=": "equals"},
-    }.get(character)
+def _base32_texts(raw: bytes) -> list[str]:
+    """Return the base32 characters of these bytes for each position within a larger text."""
+    return [_encoded_after(offset, raw, b32encode, bits_per_character=5) for offset in range(5)]
+
+
+def _encoded_after(
+    offset: int, raw: bytes, encode: Callable[[bytes], bytes], *, bits_per_character: int
+) -> str:
+    """Return the characters that encode only these bytes if `offset` other bytes precede them."""
+    encoded = encode(bytes(offset) + raw).decode()
+    first_character = math.ceil(offset * 8 / bits_per_character)
+    end = (offset + len(raw)) * 8 // bits_per_character
+    return encoded[first_character:end]
+
+
+def _escaped_character(character: str) -> str:
+    """Return a pattern that matches a character, plain or escaped (URL, JSON, HTML)."""
     code = ord(character)
-    percent = "".join(
-        f"%(?:25)*{byte:02x}" for byte in character.encode("utf-8", "surrogateescape")
-    )
-    forms = [rf"\\*{re.escape(character)}", f"(?i:{percent})", rf"(?i:\\+u{code:04x})"]
-    forms += [rf"(?i:\\+x{code:02x})", f"&#0*{code};", f"(?i:&#x0*{code:x};)"]
-    forms += [re.escape(url_safe)] if url_safe else []
-    forms += [f"&{named};"] if named else []
-    return f"(?:{'|'.join(forms)})"
+    utf8 = character.encode("utf-8", "surrogateescape")
+    percent_encoded = "".join(f"%(?:25)*{byte:02x}" for byte in utf8)
+    patterns = [
+        rf"\\*{re.escape(character)}",
+        f"(?i:{percent_encoded})",
+        rf"(?i:\\+u{code:04x})",
+        rf"(?i:\\+x{code:02x})",
+        f"&#0*{code};",
+        f"(?i:&#x0*{code:x};)",
+    ]
+    if character in _URL_SAFE:
+        patterns.append(re.escape(_URL_SAFE[character]))
+    if character in _HTML_NAMES:
+        patterns.append(f"&{_HTML_NAMES[character]};")
+    return f"(?:{'|'.join(patterns)})"

@@ -1,10 +1,10 @@
 """Serve a GGUF file with llama.cpp: `llama_cpp.py PARAMETERS`, with the parameters as JSON.
 
 On a CPU, the same question always gets a byte-identical answer, regardless of the order of the
-questions and the number of concurrent questions. This requires disabling the prompt cache: with the
+questions and the number of concurrent questions. For this, the prompt cache is disabled: with the
 cache, 5 to 7 of 10 answers changed with the order, because a partially cached prompt is computed in
-different batches. The number of threads is fixed, as is the seed for questions that send none. In
-our measurements, using four slots changed no answer.
+different batches. The number of threads is fixed, and so is the seed for questions that send no
+seed. In our measurements, four slots instead of one changed no answer.
 """
 
 import json
@@ -13,7 +13,7 @@ import socket
 import sys
 
 SEED = 0
-"""Sampling seed for questions that send none."""
+"""Sampling seed for questions that send no seed."""
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     import xllamacpp
 
     options = json.loads(sys.argv[1])
-    # llama.cpp does not report why it cannot use a port.
+    # Fails with a clear message if the port is taken, which llama.cpp does not report.
     socket.create_server(("127.0.0.1", options["port"])).close()
     parameters = xllamacpp.CommonParams()
     parameters.model.path = options["weights"]

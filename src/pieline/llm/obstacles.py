@@ -1,7 +1,6 @@
-"""Determine why a language model cannot be queried on this machine."""
+"""Determine why a language model cannot be queried on this machine or in a setting."""
 
 from collections.abc import Iterator
-from functools import partial
 
 from pieline.core.errors import UserError
 from pieline.llm.keys import api_base, api_key
@@ -14,16 +13,17 @@ SCHEMA_SETTING = "zero_shot_schema"
 
 
 def unsupported_reason(entry: LLMEntry, setting: str) -> str:
-    """Return why a model does not support a setting; an empty string if it does."""
+    """Return why a model does not support a setting; empty if the model supports the setting."""
     if setting == SCHEMA_SETTING and "response_format" not in entry.accepts:
         return "the provider enforces no form of the answer"
     return ""
 
 
 def obstacles(entry: LLMEntry, settings: LLMSection) -> Iterator[UserError]:
-    """Yield the reasons why a model cannot be queried; in mode `replay`, the only one is the mode.
+    """Yield the reasons why a model cannot be queried, as errors to raise or print.
 
-    Skips slow checks: the function neither contacts the provider nor computes digests of weights.
+    In mode `replay`, the mode is the only reason. Slow checks are skipped: the function neither
+    contacts the provider nor computes digests of weights.
     """
 
     def obstacle(what: str, hint: str) -> UserError:
@@ -32,13 +32,17 @@ def obstacles(entry: LLMEntry, settings: LLMSection) -> Iterator[UserError]:
     if settings.mode == "replay":
         yield obstacle("llm.mode is replay", "import recordings, or ask with llm.mode: record")
         return
-    if reason := settings.end_reason(entry):
-        yield obstacle(reason, "import its recordings, or leave the model out")
-    for read_variable in (partial(api_key, entry), partial(api_base, entry, settings)):
-        try:
-            read_variable()
-        except UserError as error:
-            yield error
+    end_reason = settings.end_reason(entry)
+    if end_reason:
+        yield obstacle(end_reason, "import its recordings, or leave the model out")
+    try:
+        api_key(entry)
+    except UserError as error:
+        yield error
+    try:
+        api_base(entry, settings)
+    except UserError as error:
+        yield error
     if entry.is_local:
         try:
             find_weights(entry)

@@ -1,6 +1,6 @@
-"""Parse answers into objects, with an outcome and the rule that was applied.
+"""Parse answers into objects, and report the outcome of parsing and the rule that was applied.
 
-For an unreadable answer, the result has no value but an outcome such as `unparseable`, `refused` or
+An unreadable answer has no value. Its outcome states why, for example `unparseable`, `refused` or
 `truncated`, and the callers decide how their metrics count each outcome.
 """
 
@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -24,7 +25,7 @@ class Outcome(StrEnum):
 
     - `ok`: valid, in the requested format
     - `repaired`: close to the requested format
-    - `unparseable`: a text in another format, or an ambiguous one
+    - `unparseable`: a text in another format, or an ambiguous text
     - `empty`: no text, or only reasoning
     - `refused`: the model declined
     - `filtered`: the provider's filter rejected the request or the answer
@@ -90,16 +91,16 @@ class Json(NamedTuple):
 
 
 DUPLICATE = object()
-"""Sentinel for the value of a key that occurs repeatedly in an object, with different values."""
+"""Sentinel for the value of a key that occurs in an object repeatedly, with different values."""
 
 
 def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     """Parse the last JSON object of an answer that has the required fields of `record`.
 
-    Strict JSON gives `ok`; JSON that had to be repaired (quotes, commas, missing closing brackets,
-    a Python dict) gives `repaired`. The object is then validated by pydantic in strict mode: a
-    wrong type or value gives `unparseable`. If the last object lacks more than closing brackets,
-    the outcome is also `unparseable`, because that object may correct an earlier one.
+    The outcome is `ok` for strict JSON, and `repaired` for an object with wrong quotes or commas,
+    without closing brackets, or in Python's notation. The outcome is `unparseable` if a field has a
+    wrong type or value according to pydantic's strict mode. It is also `unparseable` if the last
+    object lacks more than closing brackets, because that object may correct an earlier object.
     """
     text, unreadable = answer_text(answer)
     if unreadable:
@@ -111,16 +112,18 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     reason = f"no object with {', '.join(required)}"
     for piece in json_values(text, opening="{"):
         if piece.outcome is Outcome.TRUNCATED:
-            value = _complete_and_parse(text[piece.start :])
-            having = next(_objects_with_keys(value, required), None)
-            fields, outcome = having, Outcome.REPAIRED
+            completed = _complete_and_parse(text[piece.start :])
+            # Replaces an earlier object even if there are no fields.
+            fields, outcome = _last_object_with_keys(completed, required), Outcome.REPAIRED
             reason = "the last object is truncated"
-        elif (having := next(_objects_with_keys(piece.value, required), None)) is not None:
-            fields, outcome = having, piece.outcome
+        else:
+            fields_of_piece = _last_object_with_keys(piece.value, required)
+            if fields_of_piece is not None:
+                fields, outcome = fields_of_piece, piece.outcome
     if fields is None:
         return Parsed(Outcome.UNPARSEABLE, reason=reason)
     try:
-        # From JSON, strict mode accepts types that JSON lacks (a list for a tuple, a date).
+        # Strict mode accepts a list for a tuple, and a text for a date, only when it reads JSON.
         value = record.model_validate_json(json.dumps(fields), strict=True)
     except TypeError:
         return Parsed(Outcome.UNPARSEABLE, reason="a key twice, with different values")
@@ -135,81 +138,91 @@ def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
     The second value is None if the text is complete, not blank, and neither filtered nor refused.
     """
     text = decode_strings(without_thoughts(answer.text or ""))
-    finish = answer.stop_reason
-    is_blank = not text.strip()
-    called = answer.tool_calls or finish in ("tool_calls", "function_call")
-    for applies, outcome, reason in (
-        (answer.failure, Outcome.FAILED, answer.failure),
-        (answer.unread, Outcome.UNPARSEABLE, f"content of an unknown kind: {answer.unread}"),
-        (finish == "length", Outcome.TRUNCATED, "the answer reached the maximum length"),
-        (
-            finish == "repetition",
-            Outcome.TRUNCATED,
-            "the model repeated itself",
-        ),
-        (finish == FILTERED, Outcome.FILTERED, "the provider filtered the answer"),
-        (answer.refusal, Outcome.REFUSED, answer.refusal),
-        (finish == "refusal", Outcome.REFUSED, "the model refused"),
-        (is_blank and called, Outcome.TOOL_CALL, "the model called tools and returned no text"),
-        (is_blank, Outcome.EMPTY, "no text"),
-    ):
-        if applies:
-            return text, Parsed(outcome, reason=reason or "")
-    return text, None
+    stop_reason = answer.stop_reason
+    called_tools = answer.tool_calls or stop_reason in ("tool_calls", "function_call")
+    # The first reason that applies decides, whether or not there is a text.
+    if answer.failure:
+        outcome, reason = Outcome.FAILED, answer.failure
+    elif answer.unread:
+        outcome, reason = Outcome.UNPARSEABLE, f"content of an unknown kind: {answer.unread}"
+    elif stop_reason == "length":
+        outcome, reason = Outcome.TRUNCATED, "the answer reached the maximum length"
+    elif stop_reason == "repetition":
+        outcome, reason = Outcome.TRUNCATED, "the model repeated itself"
+    elif stop_reason == FILTERED:
+        outcome, reason = Outcome.FILTERED, "the provider filtered the answer"
+    elif answer.refusal:
+        outcome, reason = Outcome.REFUSED, answer.refusal
+    elif stop_reason == "refusal":
+        outcome, reason = Outcome.REFUSED, "the model refused"
+    elif text.strip():
+        return text, None
+    elif called_tools:
+        outcome, reason = Outcome.TOOL_CALL, "the model called tools and returned no text"
+    else:
+        outcome, reason = Outcome.EMPTY, "no text"
+    return text, Parsed(outcome, reason=reason)
 
 
 def without_thoughts(text: str) -> str:
     """Remove reasoning and special tokens from the text of an answer.
 
     Reasoning is text between tags such as `<think>` and `</think>` (see `_OPENING`), which may be
-    nested, and all text before a channel for the final answer. If there is no opening tag before a
-    closing tag, all text before the closing tag is reasoning, because some chat templates write the
-    opening tag into the prompt. If an opening tag is never closed, all text after it is reasoning.
-    The answer ends at the first token that ends a turn.
+    nested, and all text before a channel for the final answer. If a closing tag has no opening tag,
+    all text before the closing tag is reasoning, because some chat templates write the opening tag
+    into the prompt. If an opening tag is never closed, all text after that tag is reasoning. The
+    answer ends at the first token that ends a turn.
     """
     text = _CLOSING.sub("</think>", _FINAL.split(text)[-1])
     text = _OPENING.sub("<think>", text)
-    kept, depth = "", 0
-    for part in re.split("(</?think>)", text):
-        if part == "<think>":
-            depth += 1
-        elif part == "</think>":
-            kept = kept if depth else ""
-            depth = max(0, depth - 1)
-        elif not depth:
-            answer, *next_turn = _TURN_END.split(_WRAPPER.sub("", part), maxsplit=1)
-            kept += answer
+    answer_so_far, open_tags = "", 0
+    for piece in re.split("(</?think>)", text):
+        if piece == "<think>":
+            open_tags += 1
+        elif piece == "</think>" and open_tags:
+            open_tags -= 1
+        elif piece == "</think>":  # the opening tag is in the prompt
+            answer_so_far = ""
+        elif not open_tags:
+            answer, *next_turn = _TURN_END.split(_WRAPPER.sub("", piece), maxsplit=1)
+            answer_so_far += answer
             if next_turn:
                 break
-    return kept
+    return answer_so_far
 
 
 def decode_strings(text: str) -> str:
-    r"""Replace the JSON strings in a text that contain JSON by their content.
+    r"""Replace each JSON string that itself contains JSON by the content of the string.
 
-    Some gateways encode an answer twice: `"{\"idioms\": []}"`. Within other JSON, only objects are
-    replaced.
+    Some gateways encode an answer twice: `"{\"idioms\": []}"`. A string inside other JSON is
+    replaced only if its content is an object.
     """
     bare = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
-    if '\\"' in bare and not re.search(r'(?<!\\)"', bare):  # without the quotes around it
+    # An encoded text may lack the quotes around it, so that every quote in the text is escaped.
+    if '\\"' in bare and not re.search(r'(?<!\\)"', bare):
         bare = f'"{bare}"'
     content = json_or_none(bare)
     if isinstance(content, str) and _STARTS_WITH_JSON.match(content):
         return content
 
-    def decoded(string: re.Match[str]) -> str:
+    def decode(string: re.Match[str]) -> str:
         content = json_or_none(string[0])
-        value = json_or_none(content) if isinstance(content, str) else None
-        before = text[: string.start()]
-        is_outside = all(before.count(one) == before.count(other) for one, other in ("{}", "[]"))
-        kinds = dict | list if is_outside else dict
-        return str(content) if isinstance(value, kinds) else string[0]
+        if not isinstance(content, str):
+            return string[0]
+        value = json_or_none(content)
+        is_outside_json = _has_balanced_brackets(text[: string.start()])
+        is_replaced = isinstance(value, dict) or (isinstance(value, list) and is_outside_json)
+        return content if is_replaced else string[0]
 
-    return _JSON_IN_STRING.sub(decoded, text)
+    return _JSON_IN_STRING.sub(decode, text)
+
+
+def _has_balanced_brackets(text: str) -> bool:
+    return text.count("{") == text.count("}") and text.count("[") == text.count("]")
 
 
 def json_or_none(text: str) -> Any:
-    """Parse a text that is entirely JSON; return None for other texts."""
+    """Parse a text that is a JSON value and nothing else; return None for other texts."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -221,8 +234,8 @@ def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[J
 
     An object begins with a brace and a key, and a list with a bracket and a value, so "{2}" is not
     an object. A list of only numbers, such as "[1]", is skipped as a reference. A value that is not
-    strict JSON is repaired if it is closed. An unclosed value is `truncated`; the values inside it
-    are not yielded, because its missing end could change their meaning.
+    strict JSON is repaired if it is closed. An unclosed value is `truncated`. The values inside an
+    unclosed value are not yielded, because the missing end could change their meaning.
 
     Args:
         text: Text of an answer.
@@ -230,71 +243,82 @@ def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[J
         opening: Characters with which a value may begin.
     """
     starts = re.compile("|".join(_VALUE_STARTS[sign] for sign in opening), re.IGNORECASE)
-    while begin := starts.search(text, position):
-        piece = json_at(text, begin.start())
-        if not (isinstance(piece.value, list) and _is_reference(piece.value)):
+    while start := starts.search(text, position):
+        piece = json_at(text, start.start())
+        is_list = isinstance(piece.value, list)
+        if not (is_list and _is_reference(piece.value)):
             yield piece
         position = piece.end
 
 
 def json_at(text: str, start: int) -> Json:
     """Return the object or list that begins at a position in a text (see `json_values`)."""
-    try:
+    with suppress(ValueError, RecursionError):
         value, end = _STRICT.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        end = _closing(text, start, quotes=True) or _closing(text, start, quotes=False)
-    else:
         return Json(start, end, value, Outcome.OK)
+    # An unbalanced quote hides the closing bracket, so search again without regard to quotes.
+    end = _end_of_value(text, start, skip_quoted=True)
+    end = end or _end_of_value(text, start, skip_quoted=False)
     if not end:
         return Json(start, len(text), None, Outcome.TRUNCATED)
-    value = _repaired(text[start:end])
-    readable = isinstance(value, dict if text[start] == "{" else list)
-    outcome = Outcome.REPAIRED if readable else Outcome.UNPARSEABLE
-    return Json(start, end, value if readable else None, outcome)
+    value = _repair(text[start:end])
+    expected_type = dict if text[start] == "{" else list
+    if not isinstance(value, expected_type):
+        return Json(start, end, None, Outcome.UNPARSEABLE)
+    return Json(start, end, value, Outcome.REPAIRED)
 
 
-def _closing(text: str, start: int, *, quotes: bool) -> int:
+def _end_of_value(text: str, start: int, *, skip_quoted: bool) -> int:
     """Return the end of the value whose bracket opens at `start`, or 0 if it is never closed.
 
-    With `quotes`, brackets inside double quotes are ignored.
+    Args:
+        text: Text of an answer.
+        start: Position of the opening bracket.
+        skip_quoted: Whether brackets inside double quotes are ignored.
     """
-    depth, quoted = 0, False
+    depth, is_quoted = 0, False
     for mark in _MARKS.finditer(text, start):
         sign = mark[0]
+        is_escape = len(sign) > 1
         if sign == '"':
-            quoted = quotes and not quoted
-        elif not quoted and len(sign) == 1:
+            is_quoted = skip_quoted and not is_quoted
+        elif not is_quoted and not is_escape:
             depth += 1 if sign in "{[" else -1
             if depth == 0:
                 return mark.end()
     return 0
 
 
-def _repaired(piece: str) -> Any:
+def _repair(piece: str) -> Any:
     """Parse a closed value that is almost JSON or is a Python literal; return None on failure.
 
     Apostrophes inside strings in single quotes do not end them (`['bull's eye']`). If it is unclear
-    where such a string ends, or if the value would lack a word, the value is not parsed.
+    where such a string ends, or if the value would lack a word of `piece`, the value is not parsed.
     """
-    value = _python_value(piece)
-    value = _json_value(piece) if value is None else value
-    # Both parsers skip comments, and json_repair also other text.
-    kept = _words(_texts(value))
-    if _words(piece) <= kept:
+    value = _parse_python(piece)
+    if value is None:
+        value = _parse_repaired_json(piece)
+    # Both parsers skip comments, and json_repair also skips other text.
+    words_of_value = _count_words(_texts(value))
+    if _count_words(piece) <= words_of_value:
         return value
+    # A comment may be lost, unless it contains a string or states what is an idiom.
     comments = _COMMENT.findall(_PYTHON_STRING.sub('""', piece))
-    is_harmless = not any('"' in comment or find_views(comment) for comment in comments)
-    return value if is_harmless and _words(_without_comments(piece)) <= kept else None
+    are_harmless = not any('"' in comment or find_views(comment) for comment in comments)
+    lacks_only_comments = _count_words(_without_comments(piece)) <= words_of_value
+    return value if are_harmless and lacks_only_comments else None
 
 
 def _without_comments(piece: str) -> str:
-    parts = re.split(f"({_PYTHON_STRING.pattern})", piece, flags=_PYTHON_STRING.flags)
-    return "".join(
-        part if place % 2 else _COMMENT.sub(" ", part) for place, part in enumerate(parts)
-    )
+    """Replace each comment outside of strings by a space."""
+    # With a group, the result alternates between other text and strings.
+    split = re.split(f"({_PYTHON_STRING.pattern})", piece, flags=_PYTHON_STRING.flags)
+    split[::2] = [_COMMENT.sub(" ", outside_strings) for outside_strings in split[::2]]
+    return "".join(split)
 
 
-def _python_value(piece: str) -> Any:
+def _parse_python(piece: str) -> Any:
+    """Parse a Python literal; return None on failure."""
     # Python would join two strings without a comma between them.
     if re.search(r'""\s*""', _PYTHON_STRING.sub('""', piece)):
         return None
@@ -304,10 +328,11 @@ def _python_value(piece: str) -> Any:
         return None
 
 
-def _words(text: str) -> Counter[str]:
-    """Count the words in a text, which may have escaped characters; JSON's words do not count."""
+def _count_words(text: str) -> Counter[str]:
+    """Count the words in a text with JSON's escapes, except the words `true`, `null` and so on."""
     text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), text)
-    text = re.sub(r"\\[nrtbf]|\\", lambda escape: " " if len(escape[0]) > 1 else "", text)
+    text = re.sub(r"\\[nrtbf]", " ", text)
+    text = text.replace("\\", "")
     return Counter(re.findall(r"[^\W\d_]+", text)) - _LITERALS
 
 
@@ -316,17 +341,19 @@ def _texts(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(f"{_texts(key)} {_texts(item)}" for key, item in value.items())
     if isinstance(value, list | tuple | set):
-        return " ".join(map(_texts, value))
+        return " ".join(_texts(item) for item in value)
     return value if isinstance(value, str) else ""
 
 
-def _json_value(piece: str) -> Any:
+def _parse_repaired_json(piece: str) -> Any:
+    """Parse a value that json_repair can repair; return None if the repair would be a guess."""
     from json_repair import repair_json
 
     piece = _STRING.sub(_to_double_quotes, piece)
-    rest = re.sub(r'"(?:\\.|[^"\\])*"', '""', piece, flags=re.DOTALL)
+    outside_strings = re.sub(r'"(?:\\.|[^"\\])*"', '""', piece, flags=re.DOTALL)
     # json_repair would read a comment in brackets as another string.
-    if _STRAY_QUOTE.search(rest) or re.search(r'""\s*\(', rest):
+    has_comment_in_brackets = re.search(r'""\s*\(', outside_strings)
+    if _STRAY_QUOTE.search(outside_strings) or has_comment_in_brackets:
         return None
     try:
         return repair_json(piece, return_objects=True)
@@ -335,51 +362,69 @@ def _json_value(piece: str) -> Any:
 
 
 def _to_double_quotes(string: re.Match[str]) -> str:
-    """Return a string of `_STRING` in double quotes, or unchanged if its end is unclear."""
+    """Return a match of `_STRING` with the string in double quotes.
+
+    A string that already has double quotes, or whose end is unclear, is returned unchanged.
+    """
     content = string["content"]
-    if content is None or re.search(r"['’]\s*[,'‘]|,\s*['‘]", content):
+    if content is None:  # already in double quotes
         return string[0]
-    return string["before"] + json.dumps(re.sub(r"\\(['’])", r"\1", content), ensure_ascii=False)
+    may_contain_several_strings = re.search(r"['’]\s*[,'‘]|,\s*['‘]", content)
+    if may_contain_several_strings:
+        return string[0]
+    unescaped = re.sub(r"\\(['’])", r"\1", content)
+    return string["before"] + json.dumps(unescaped, ensure_ascii=False)
 
 
 def _complete_and_parse(piece: str) -> Any:
     """Parse a value that lacks only closing brackets; return None if it lacks more.
 
-    A text that ends inside a string or a word lacks more and is not repaired.
+    A text that ends inside a string or a word is not repaired.
     """
     piece = piece.rstrip().removesuffix("```").rstrip()
-    ended = re.search(r"(?:[\]}\"'”’\d]|true|false|null|none)$", piece, re.IGNORECASE)
-    return _repaired(piece) if ended and piece.count('"') % 2 == 0 else None
+    ends_with_value = re.search(r"(?:[\]}\"'”’\d]|true|false|null|none)$", piece, re.IGNORECASE)
+    ends_inside_string = piece.count('"') % 2 == 1
+    return _repair(piece) if ends_with_value and not ends_inside_string else None
 
 
-def _objects_with_keys(value: Any, required: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the outermost objects in `value` that have all required keys, last first."""
+def _last_object_with_keys(value: Any, required: Collection[str]) -> dict[str, Any] | None:
+    """Return the last object in a JSON value that has all required keys; None if there is none.
+
+    The objects inside such an object are not searched.
+    """
     if isinstance(value, dict):
         if all(key in value for key in required):
-            yield value
-            return
+            return value
         value = list(value.values())
     if isinstance(value, list | tuple):
         for item in reversed(value):
-            yield from _objects_with_keys(item, required)
+            last_object = _last_object_with_keys(item, required)
+            if last_object is not None:
+                return last_object
+    return None
 
 
 def _is_reference(value: list[Any]) -> bool:
+    """Return whether a list contains only numbers, like a reference to the literature."""
     return bool(value) and all(type(item) in (int, float) for item in value)
 
 
 def _first_problem(error: ValueError) -> str:
+    """Return the first problem that pydantic found, with the path of its field."""
     if not isinstance(error, ValidationError):
         return str(error)
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    problem = error.errors(include_url=False, include_input=False)[0]
+    field_path = ".".join(str(step) for step in problem["loc"])
+    return f"{field_path}: {problem['msg']}"
 
 
-def _no_constant(name: str) -> Any:
+def _reject_constant(name: str) -> Any:
+    """Raise a `ValueError` for `NaN` and `Infinity`, which Python's JSON parser accepts."""
     raise ValueError(f"{name} is not JSON")
 
 
 def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object in which a key with different values has the value `DUPLICATE`."""
     fields: dict[str, Any] = {}
     for key, value in pairs:
         fields[key] = value if fields.get(key, value) == value else DUPLICATE
@@ -387,7 +432,8 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _LITERALS = Counter(dict.fromkeys(("true", "false", "null", "True", "False", "None"), 1 << 30))
-_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_mark_duplicates)
+"""Words to subtract from a count of words: more of each than any text contains."""
+_STRICT = json.JSONDecoder(parse_constant=_reject_constant, object_pairs_hook=_mark_duplicates)
 _REASONING = r"[a-z:_]*(?:think|thought|reason|reflect|analysis|scratchpad|rationale)[a-z_]*"
 _OPENING = re.compile(
     rf"""
@@ -451,7 +497,7 @@ _STRING = re.compile(
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-"""A string in double quotes, or one in other quotes before what can follow a string in JSON."""
+"""A string in double quotes, or a string in other quotes before what can follow one in JSON."""
 _STRAY_QUOTE = re.compile(r"(?<!\w)['‘’‚]|['‘’](?!\w)")
 _VALUE_STARTS = {
     "{": r"""\{(?=\s*(?:\}|["'“”„‘’«]?[^\W\d][\w -]*["'“”‘’»]?\s*:|["“][^"“”{}]*\Z|\Z))""",

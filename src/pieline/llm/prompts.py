@@ -1,8 +1,8 @@
 r"""Load prompt templates: files with one Jinja template per turn of the conversation.
 
-A file may begin with YAML front matter, between two `---` lines, that describes the prompt. The key
-`answer` maps the fields of the answer to their JSON schemas, which the provider then enforces. Each
-turn begins with a line that names its role:
+A file may begin with YAML front matter, between two `---` lines, that describes the prompt. In the
+front matter, the key `answer` maps each field of the answer to a JSON schema, which the provider
+then enforces. Each turn of the conversation begins with a line that names the role of the turn:
 
     ---
     source: "IdioTS, Figure 2"
@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from jinja2 import nodes
@@ -39,7 +39,7 @@ from pieline.core.yamls import parse_yaml
 from pieline.llm.questions import Message
 
 _TURN = re.compile(r"^=== (\w+) ===[ \t]*$", re.MULTILINE)
-_OTHER_FILES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
+_NODES_WITH_OTHER_FILES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 _ROLES = ("system", "user", "assistant")
 _PROBES = (
     "Ann broke the ice at work.",
@@ -47,10 +47,27 @@ _PROBES = (
     "Ann drank the ice at work.",
     "Ann broke the ice at home.",
 )
-"""Sentences of equal length that differ at the beginning, in the middle or at the end."""
+"""Sentences of equal length that differ only at the beginning, in the middle or at the end."""
 _LONGEST_S = 5.0
 """Maximum number of seconds to compile or fill in a template."""
-_LONG = 40 * f"{_PROBES[0]} "
+_LONG_TEXT = 40 * f"{_PROBES[0]} "
+"""Text to detect a template that shows only the first or last words of a field."""
+
+
+class PromptTurn(NamedTuple):
+    """One turn of a prompt file.
+
+    Attributes:
+        role: `system`, `user` or `assistant`.
+        line: Number of the first line of the template in the file.
+        template: Template of the text.
+        source: Source of the template, without comments.
+    """
+
+    role: str
+    line: int
+    template: jinja2.Template
+    source: str
 
 
 @dataclass(frozen=True)
@@ -60,22 +77,24 @@ class Prompt:
     Attributes:
         path: Path of the file.
         about: Front matter.
-        turns: Role, line number and template of each turn.
-        digest: SHA-256 of the roles, the templates without comments, and the fields of the answer.
+        turns: Turns of the conversation.
+        digest: SHA-256 of all that determines the requests: the roles, the templates without
+            comments, and the fields of the answer.
     """
 
     path: Path
     about: Mapping[str, Any]
-    turns: tuple[tuple[str, int, jinja2.Template], ...]
+    turns: tuple[PromptTurn, ...]
     digest: str
 
     @property
     def response_format(self) -> dict[str, Any] | None:
-        """Request parameter that makes the provider enforce the fields of the answer, in order.
+        """Request parameter with which the provider enforces the fields of the answer, in order.
 
         None if the front matter does not define the fields.
         """
-        if not (fields := self.about.get("answer")):
+        fields = self.about.get("answer")
+        if not fields:
             return None
         schema = {
             "type": "object",
@@ -89,21 +108,21 @@ class Prompt:
         }
 
     def messages(self, **values: Any) -> tuple[Message, ...]:
-        """Return the turns with the values filled in.
+        """Return the turns of the prompt, with values filled in for the fields of the templates.
 
         Raises:
             UserError: A template uses an undefined value or fails; the message states the line.
         """
         messages = []
-        for role, line, template in self.turns:
+        for turn in self.turns:
             try:
                 with _time_limit():
-                    text = template.render(**values)
-                messages.append(Message(role, text.lstrip("\n").removesuffix("\n")))
+                    text = turn.template.render(**values)
+                messages.append(Message(turn.role, text.lstrip("\n").removesuffix("\n")))
             except Exception as error:  # a user's template can fail in any way
                 raise UserError(
                     f"cannot fill in the template: {error}",
-                    where=f"{self.path}:{_line_of(error, line)}",
+                    where=f"{self.path}:{_line_of(error, turn.line)}",
                     hint="provide the value or fix the template",
                 ) from None
         return tuple(messages)
@@ -115,9 +134,11 @@ class Prompt:
             field: Name of the field in the templates.
             others: Values of the other fields.
         """
-        probes = [text for one in _PROBES for text in (one, _LONG + one, f"{one} {_LONG}")]
-        asked = {self.messages(**others, **{field: text}) for text in probes}
-        if len(asked) < len(probes):
+        values = list(_PROBES)
+        for sentence in _PROBES:
+            values += [_LONG_TEXT + sentence, f"{sentence} {_LONG_TEXT}"]
+        distinct_messages = {self.messages(**others, **{field: value}) for value in values}
+        if len(distinct_messages) < len(values):
             raise UserError(
                 f"does not show the full {field}",
                 where=self.path,
@@ -125,7 +146,8 @@ class Prompt:
             )
 
 
-def _printable(value: Any) -> Any:
+def _reject_function(value: Any) -> Any:
+    """Return a value that a template prints; raise a `TypeError` for a function."""
     if callable(value) and not isinstance(value, jinja2.Undefined):
         raise TypeError("cannot print a function; call it")
     return value
@@ -133,25 +155,26 @@ def _printable(value: Any) -> Any:
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Raise a `TimeoutError` if a template takes too long, as nested loops and filters may.
+    """Raise a `TimeoutError` if a template takes too long, for example because of nested loops.
 
-    Only the main thread can be interrupted; it checks all prompts before a run.
+    Has no effect outside the main thread, because only the main thread can be interrupted. It is
+    enough that the main thread checks all prompts before a run.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def end(*_: object) -> None:
+    def raise_timeout(*_: object) -> None:
         raise TimeoutError(f"it takes more than {_LONGEST_S:g} seconds")
 
-    before = signal.signal(signal.SIGALRM, end)
+    earlier_handler = signal.signal(signal.SIGALRM, raise_timeout)
     # Again each second, because an exception is lost if it is raised during garbage collection.
     signal.setitimer(signal.ITIMER_REAL, _LONGEST_S, 1)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, earlier_handler)
 
 
 def load_prompt(path: str | Path) -> Prompt:
@@ -162,14 +185,41 @@ def load_prompt(path: str | Path) -> Prompt:
             template that is invalid or uses another file.
     """
     path = Path(path)
-    # Line endings of any system.
-    text = re.sub("\r\n?", "\n", read_text(path))
-    about, body, skipped = _split_front_matter(path, text)
-    if not isinstance(answer := about.get("answer", {}), dict):
-        hint = "map each field of the answer to its JSON schema"
-        raise UserError("`answer` is not a mapping", where=f"{path}:1", hint=hint)
-    before, *pieces = _TURN.split(body)
-    if before.strip() or not pieces:
+    text = re.sub("\r\n?", "\n", read_text(path))  # line endings of Windows and old Macs
+    about, body, lines_before_body = _split_front_matter(path, text)
+    answer_fields = about.get("answer", {})
+    if not isinstance(answer_fields, dict):
+        raise UserError(
+            "`answer` is not a mapping",
+            where=f"{path}:1",
+            hint="map each field of the answer to its JSON schema",
+        )
+    turns = _parse_turns(path, body, first_line=lines_before_body + 1)
+    sources = [[turn.role, turn.source] for turn in turns]
+    try:
+        digested = canonical_json([sources, list(answer_fields.items())])
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"`answer` is not JSON: {error}", where=f"{path}:1", hint="write JSON schemas"
+        ) from None
+    return Prompt(path, about, tuple(turns), sha256_of(digested.encode()))
+
+
+def _parse_turns(path: Path, body: str, *, first_line: int) -> list[PromptTurn]:
+    """Parse the turns of a prompt file.
+
+    Args:
+        path: Path of the file, for error messages.
+        body: Text after the front matter.
+        first_line: Number of the first line of the body.
+
+    Raises:
+        UserError: There are no turns, a role is unknown, or a template is invalid or uses another
+            file.
+    """
+    # Splitting at the lines with roles yields a role and the text of its turn in alternation.
+    before_turns, *roles_and_texts = _TURN.split(body)
+    if before_turns.strip() or not roles_and_texts:
         raise UserError(
             "does not begin with a turn", where=path, hint="write a line like '=== user ==='"
         )
@@ -179,49 +229,51 @@ def load_prompt(path: str | Path) -> Prompt:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=_printable,
+        finalize=_reject_function,
     )
-    turns, sent = [], []
-    line = skipped + before.count("\n") + 1
-    for role, piece in zip(pieces[::2], pieces[1::2], strict=True):
+    turns = []
+    role_line = first_line + before_turns.count("\n")
+    for role, turn_text in zip(roles_and_texts[::2], roles_and_texts[1::2], strict=True):
         if role not in _ROLES:
             raise UserError(
-                f"unknown role {role!r}", where=f"{path}:{line}", hint=f"one of {_ROLES}"
+                f"unknown role {role!r}", where=f"{path}:{role_line}", hint=f"one of {_ROLES}"
             )
-        text = piece.removeprefix("\n").rstrip("\n") + "\n"
-        template, without_comments = _compile(text, environment, path, line)
-        turns.append((role, line + 1, template))
-        sent.append([role, without_comments])
-        line += piece.count("\n")
-    try:
-        content = canonical_json([sent, list(answer.items())])
-    except (TypeError, ValueError) as error:
-        raise UserError(
-            f"`answer` is not JSON: {error}", where=f"{path}:1", hint="write JSON schemas"
-        ) from None
-    return Prompt(path, about, tuple(turns), sha256_of(content.encode()))
+        source = turn_text.removeprefix("\n").rstrip("\n") + "\n"
+        template, without_comments = _compile(source, environment, path, role_line)
+        turns.append(PromptTurn(role, role_line + 1, template, without_comments))
+        role_line += turn_text.count("\n")
+    return turns
 
 
 def _compile(
-    text: str, environment: jinja2.Environment, path: Path, line: int
+    source: str, environment: jinja2.Environment, path: Path, role_line: int
 ) -> tuple[jinja2.Template, str]:
-    """Return the template of a turn, and its text without comments; its role is in `line`.
+    """Return the template of a turn, and the source of the template without comments.
+
+    Args:
+        source: Source of the template.
+        environment: Jinja environment.
+        path: Path of the prompt file, for error messages.
+        role_line: Number of the line with the role; the template begins in the next line.
 
     Raises:
         UserError: The template is invalid or uses another file.
     """
     try:
         with _time_limit():
-            template = environment.from_string(text)
-        tokens = list(environment.lex(text.lstrip("\n")))
-        others = [node.lineno for node in environment.parse(text).find_all(_OTHER_FILES)]
+            template = environment.from_string(source)
+        tokens = list(environment.lex(source.lstrip("\n")))
+        nodes_with_other_files = environment.parse(source).find_all(_NODES_WITH_OTHER_FILES)
+        lines_with_other_files = [node.lineno for node in nodes_with_other_files]
     except Exception as error:  # Jinja evaluates constant expressions here
-        at = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else 1
-        raise UserError(f"invalid template: {error}", where=f"{path}:{line + at}") from None
-    if others:
+        error_line = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else 1
+        raise UserError(
+            f"invalid template: {error}", where=f"{path}:{role_line + error_line}"
+        ) from None
+    if lines_with_other_files:
         raise UserError(
             "uses another file, but a prompt is one file",
-            where=f"{path}:{line + others[0]}",
+            where=f"{path}:{role_line + lines_with_other_files[0]}",
             hint="copy the text of that file into the prompt",
         )
     return template, "".join(token for _, kind, token in tokens if not kind.startswith("comment"))
@@ -238,8 +290,13 @@ def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int
     return about, text[match.end() :], match[0].count("\n")
 
 
-def _line_of(error: Exception, first: int) -> int:
-    """Return the number of the line in which a turn failed; the turn starts in line `first`."""
+def _line_of(error: Exception, first_line: int) -> int:
+    """Return the number of the line in which a template failed to render.
+
+    Args:
+        error: Error that rendering raised.
+        first_line: Number of the first line of the template.
+    """
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno or 1 for frame in frames if frame.filename == "<template>"]
-    return first + lines[-1] - 1 if lines else first
+    lines_in_template = [frame.lineno or 1 for frame in frames if frame.filename == "<template>"]
+    return first_line + lines_in_template[-1] - 1 if lines_in_template else first_line

@@ -36,8 +36,8 @@ class Question:
         parameters: Parameters that are sent, by name.
         sample: Index (from 0) of the sample if the same question is asked several times.
         name: Subject of the question (such as a sentence id) for messages; not part of the key.
-        dropped: Names of the requested parameters that the provider does not accept; not part of
-            the key, because they are not sent.
+        dropped: Names of the requested parameters that the provider does not accept. These
+            parameters are not sent, and so are not part of the key.
         body: Raw fields that are merged into the request as written (`LLMEntry.body`).
     """
 
@@ -50,8 +50,9 @@ class Question:
     body: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", _plain(dict(sorted(self.parameters.items()))))
-        object.__setattr__(self, "body", _plain(self.body))
+        parameters = dict(sorted(self.parameters.items()))
+        object.__setattr__(self, "parameters", _normalize_numbers(parameters))
+        object.__setattr__(self, "body", _normalize_numbers(self.body))
 
     @property
     def is_embedded(self) -> bool:
@@ -60,14 +61,16 @@ class Question:
 
     def content(self) -> dict[str, Any]:
         """Return the content that the key is computed from."""
-        return {
+        content = {
             "model": self.model,
             "messages": [{"role": role, "content": text} for role, text in self.messages],
             "parameters": dict(self.parameters),
             "sample": self.sample,
-            # As text, because the order of the fields (such as a schema's properties) can matter.
-            **({"body": json.dumps(self.body, ensure_ascii=False)} if self.body else {}),
         }
+        if self.body:
+            # As text, because the order of the fields (such as a schema's properties) can matter.
+            content["body"] = json.dumps(self.body, ensure_ascii=False)
+        return content
 
     @cached_property
     def key(self) -> str:
@@ -108,12 +111,12 @@ def make_question(
     )
 
 
-def _plain(value: Any) -> Any:
-    """Normalize numbers, so that `temperature: 1` and `temperature: 1.0` result in the same key."""
+def _normalize_numbers(value: Any) -> Any:
+    """Convert whole floats to integers, so that `temperature: 1` and `1.0` have the same key."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _normalize_numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_normalize_numbers(item) for item in value]
     return value

@@ -67,11 +67,11 @@ class Line(NamedTuple):
         return str(self.value.get("run", ""))
 
     def answer(self) -> Answer:
-        """Return the answer.
+        """Return the answer in the line.
 
         Raises:
-            UserError: The line is not a recording, its key is not the digest of its question, or
-                its answer is invalid.
+            UserError: The line is not a recording, the key is not the digest of the question, or
+                the answer is invalid.
         """
         if not self.value:
             raise self.fault("not a recording")
@@ -85,7 +85,7 @@ class Line(NamedTuple):
             raise self.fault("not an answer, or its fields include a key") from None
 
     def question(self) -> Question:
-        """Return the question.
+        """Return the question in the line.
 
         Raises:
             UserError: The line does not contain a valid question.
@@ -103,8 +103,8 @@ class Line(NamedTuple):
         """Validate the whole line, including the request body, and return the answer.
 
         Raises:
-            UserError: `answer` or `question` raises an error, or the request body differs from the
-                question.
+            UserError: The answer or the question is invalid (see `answer` and `question`), or the
+                request body differs from the question.
         """
         answer, question = self.answer(), self.question()
         if question.key != self.key:
@@ -185,7 +185,7 @@ def belongs_to(path: str | Path, run: str) -> bool:
 
 
 def _absolute(path: str | Path) -> str:
-    """Return an absolute path without `..`; links are not followed."""
+    """Return an absolute path without `..`, without following links."""
     return os.path.normpath(Path(path).absolute())
 
 
@@ -196,7 +196,7 @@ def all_lines(path: str | Path) -> Iterator[Line]:
         number = 0
         while raw := stream.readline(_LONGEST_LINE):
             number += 1
-            yield Line(path, number, raw, _parse(raw))
+            yield Line(path, number, raw, _parse_line(raw))
 
 
 def read_lines(path: str | Path) -> Iterator[Line]:
@@ -327,7 +327,15 @@ def raw_lines(path: str | Path) -> dict[str, list[bytes]]:
     for line in read_lines(path):
         lines.setdefault(line.key, []).append(line.raw.strip() + b"\n")
     # A single line is not parsed again, which would take long for a large file.
-    return {key: own if len(own) == 1 else _sort_lines(own) for key, own in lines.items()}
+    return {
+        key: _sort_lines(lines_of_key) if len(lines_of_key) > 1 else lines_of_key
+        for key, lines_of_key in lines.items()
+    }
+
+
+def count_lines(lines: Mapping[str, Sequence[bytes]]) -> int:
+    """Return the number of lines of a file, given the lines by key (see `raw_lines`)."""
+    return sum(len(lines_of_key) for lines_of_key in lines.values())
 
 
 def check_conflicts(lines: Mapping[str, Sequence[bytes]], where: Path) -> None:
@@ -335,7 +343,7 @@ def check_conflicts(lines: Mapping[str, Sequence[bytes]], where: Path) -> None:
     for key, lines_of_key in lines.items():
         if len(lines_of_key) == 1:  # not parsed, which would take long for a large file
             continue
-        responses = [Line(where, 0, raw, _parse(raw)).answer() for raw in lines_of_key]
+        responses = [Line(where, 0, raw, _parse_line(raw)).answer() for raw in lines_of_key]
         answers = [response for response in responses if not response.failure]
         if len(answers) > 1:
             raise UserError(
@@ -349,7 +357,7 @@ def _sort_lines(lines_of_key: Iterable[bytes]) -> list[bytes]:
     """Return the lines of one key in the order of `read_responses`, without repeated answers."""
     line_by_answer: dict[str, Line] = {}
     for raw in lines_of_key:
-        line = Line(Path(), 0, raw, _parse(raw))
+        line = Line(Path(), 0, raw, _parse_line(raw))
         line_by_answer.setdefault(canonical_json(line.value["answer"]), line)
     lines = sorted(line_by_answer.values(), key=lambda line: _response_order(line.answer()))
     return [line.raw for line in lines]
@@ -358,7 +366,8 @@ def _sort_lines(lines_of_key: Iterable[bytes]) -> list[bytes]:
 def merge_lines(*files: Mapping[str, Sequence[bytes]]) -> dict[str, list[bytes]]:
     """Return the lines of several files by key, in the order of `read_responses`.
 
-    Each file is given by its lines, as `raw_lines` returns them.
+    Args:
+        files: Lines of each file by key (see `raw_lines`).
     """
     merged: dict[str, list[bytes]] = {}
     for lines_by_key in files:
@@ -474,8 +483,8 @@ def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractConte
     Args:
         folder: Folder of the files that the lock protects.
         name: Name of the lock.
-        on_taken: Callback, called once before waiting if another process has the lock. It may raise
-            an exception instead of waiting.
+        on_taken: Callback, called once before waiting if another process has the lock. The callback
+            may raise an exception to avoid the wait.
 
     Returns:
         A context manager that releases the lock.
@@ -498,7 +507,7 @@ def record(path: str | Path, answered: Iterable[tuple[Question, Answer]], run: s
 
 
 def foreign_file(path: Path) -> Path:
-    """Return the path of the file for billed answers of other models, next to a recordings file."""
+    """Return the file next to a recordings file that keeps billed answers of other models."""
     return path.with_name(f"{path.name}.foreign")
 
 
@@ -516,7 +525,7 @@ def _sort_file(path: Path) -> None:
             write_lines(path, lines)
 
 
-def _parse(raw: bytes) -> dict[str, Any]:
+def _parse_line(raw: bytes) -> dict[str, Any]:
     """Parse a line; return an empty dict if it is not a recording."""
     try:
         value = from_json(raw, allow_inf_nan=False)
@@ -524,5 +533,6 @@ def _parse(raw: bytes) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict) or value.keys() - {"run"} != {"answer", "key", "question"}:
         return {}
-    has_valid_names = isinstance(value["key"], str) and isinstance(value.get("run", ""), str)
-    return value if has_valid_names else {}
+    if not isinstance(value["key"], str) or not isinstance(value.get("run", ""), str):
+        return {}
+    return value

@@ -1,4 +1,4 @@
-"""Keep the answers of a renamed entry, and set answers aside so that they are asked again."""
+"""Keep the answers of a renamed entry, and set answers aside so that a run asks again."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +14,7 @@ from pieline.llm.recordings import (
     REPLACED_SUFFIX,
     Line,
     check_conflicts,
+    count_lines,
     entry_of,
     foreign_file,
     merge_lines,
@@ -31,11 +32,15 @@ from pieline.llm.spending import rename_file
 from pieline.models.llm import LLMEntry
 
 ANY = "any"
-"""Outcome of every answer; the others are those of `Outcome`."""
+"""Value that stands for all outcomes in `reask`, besides the values of `Outcome`."""
 
 
 def reask(files: Iterable[Path], outcome: str) -> dict[Path, int]:
-    """Set answers with an outcome aside (see `set_aside`), so that the next run asks them again.
+    """Set aside the answers with an outcome, so that the next run asks their questions again.
+
+    Args:
+        files: Recordings files.
+        outcome: Value of an `Outcome`, or `ANY`.
 
     Returns:
         The number of questions to ask again, by file.
@@ -43,74 +48,108 @@ def reask(files: Iterable[Path], outcome: str) -> dict[Path, int]:
     Raises:
         UserError: A line is damaged, or a run is writing a file.
     """
-    counts = {}
+    questions_to_ask = {}
     for path in files:
-        chosen = [key for key, own in read_responses(path).items() if _has(own[-1], outcome)]
-        if chosen:
-            with recording(path):
-                lines = raw_lines(path)
-                set_aside(path, {key: lines[key] for key in chosen})
-            counts[path] = len(chosen)
-    return counts
+        keys = [
+            key
+            for key, responses in read_responses(path).items()
+            if _has_outcome(responses[-1], outcome)
+        ]
+        if not keys:
+            continue
+        with recording(path):
+            lines = raw_lines(path)
+            set_aside(path, {key: lines[key] for key in keys})
+        questions_to_ask[path] = len(keys)
+    return questions_to_ask
 
 
-def _has(answer: Answer, outcome: str) -> bool:
-    unreadable = answer_text(answer)[1]
-    return outcome == ANY or (unreadable is not None and unreadable.outcome.value == outcome)
+def _has_outcome(answer: Answer, outcome: str) -> bool:
+    """Return whether an answer is unreadable with an outcome; always true for `ANY`."""
+    if outcome == ANY:
+        return True
+    _, unreadable = answer_text(answer)
+    return unreadable is not None and unreadable.outcome.value == outcome
 
 
 def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[Path, int]:
-    """Give the recordings of one name in models.yaml to another, and return the answers by file.
+    """Assign the recordings of a model's old name to its new name in models.yaml.
 
     Files of the old name are moved, and files that were copied for the new name are corrected.
 
     Args:
-        old: Earlier name of the entry.
-        new: Name of the entry now.
+        old: Old name of the entry.
+        new: New name of the entry.
         entry: Entry of the new name.
         settings: Settings for querying the model.
 
+    Returns:
+        The number of answers in each file of the new name.
+
     Raises:
-        UserError: There are no such recordings, the entry would ask another question (model, body,
-            roles, parameters) or at another address, or a question has two different answers. In
-            all of these cases, nothing is changed.
+        UserError: There are no recordings of the old name, the entry would ask another question
+            (model, body, roles, parameters) or at another address, or a question has two different
+            answers. In all of these cases, nothing is changed.
     """
     folder = settings.recordings_folder
-    sources: dict[Path, list[Path]] = {}
-    for path in recording_files(folder):
-        run = run_name(path, folder)
-        if entry_of(run) == old:
-            sources.setdefault(folder / f"{with_entry(run, new)}.jsonl", []).append(path)
-        elif entry_of(run) == new and any(entry_of(line.run) == old for line in read_lines(path)):
-            sources.setdefault(path, []).append(path)
+    sources = _find_sources(old, new, folder)
     if not sources:
         raise UserError(f"no recordings of {old}", where=folder, hint="check the name")
-    renamed = {}
+    # Check all files before anything is changed.
+    lines_by_target = {}
     for target, paths in sources.items():
         run = run_name(target, folder)
-        lines: dict[str, list[bytes]] = {}
         files = dict.fromkeys([*paths, target] if target.exists() else paths)
+        lines: dict[str, list[bytes]] = {}
         for path in files:
             for line in read_lines(path):
-                _check(line, run, old, entry, settings)
-                lines = merge_lines(lines, {line.key: [_renamed(line, run)]})
+                _check_question(line, run, old, entry, settings)
+                lines = merge_lines(lines, {line.key: [_with_run(line, run)]})
         check_conflicts(lines, target)
-        renamed[target] = lines
-    for target, lines in renamed.items():
+        lines_by_target[target] = lines
+    for target, lines in lines_by_target.items():
         with recording(target):
             write_lines(target, lines)
         for path in sources[target]:
-            _move_rest(path, target, folder)
-    return {target: sum(map(len, lines.values())) for target, lines in renamed.items()}
+            _finish_move(path, target, folder)
+    return {target: count_lines(lines) for target, lines in lines_by_target.items()}
 
 
-def _check(line: Line, run: str, old: str, entry: LLMEntry, settings: LLMSettings) -> None:
-    """Raise a `UserError` unless the entry would ask the recorded question."""
+def _find_sources(old: str, new: str, folder: Path) -> dict[Path, list[Path]]:
+    """Return the files with recordings of the old name, by the path of each under the new name.
+
+    A file that was copied for the new name, but whose lines still state the old name, keeps its
+    path.
+    """
+    sources: dict[Path, list[Path]] = {}
+    for path in recording_files(folder):
+        run = run_name(path, folder)
+        model = entry_of(run)
+        if model == old:
+            target = folder / f"{with_entry(run, new)}.jsonl"
+            sources.setdefault(target, []).append(path)
+        elif model == new and any(entry_of(line.run) == old for line in read_lines(path)):
+            sources.setdefault(path, []).append(path)
+    return sources
+
+
+def _check_question(line: Line, run: str, old: str, entry: LLMEntry, settings: LLMSettings) -> None:
+    """Raise a `UserError` unless the entry would ask the recorded question at the same address.
+
+    Args:
+        line: Line of a recordings file.
+        run: Name of the run with the new name of the entry.
+        old: Old name of the entry.
+        entry: Entry of the new name.
+        settings: Settings for querying the model.
+    """
     answer, question = line.check(), line.question()
     if line.run not in ("", run, with_entry(run, old)):
         raise line.fault(f"recorded for the run {line.run}")
-    asked = make_question(entry, question.messages, question.parameters, sample=question.sample)
-    if asked.key != question.key:
+    new_question = make_question(
+        entry, question.messages, question.parameters, sample=question.sample
+    )
+    if new_question.key != question.key:
         raise UserError(
             f"{entry.label} would ask another question (litellm_id, body, roles or parameters)",
             where=f"{line.path}:{line.number}",
@@ -119,27 +158,39 @@ def _check(line: Line, run: str, old: str, entry: LLMEntry, settings: LLMSetting
     check_address([answer], entry, expected_origin(entry, settings), line.path)
 
 
-def _renamed(line: Line, run: str) -> bytes:
+def _with_run(line: Line, run: str) -> bytes:
+    """Return a line with the name of its run replaced; unchanged if the line names no run."""
     if not line.run:
         return line.raw.strip() + b"\n"
     return (canonical_json({**line.value, "run": run}) + "\n").encode()
 
 
-def _move_rest(path: Path, target: Path, folder: Path) -> None:
-    """Remove a renamed file, and rename the files next to it and its open reservations."""
+def _finish_move(path: Path, target: Path, folder: Path) -> None:
+    """Remove a file whose lines were moved to `target`, and move what belongs to the file.
+
+    The open reservations of the file are moved, and the files next to it with answers of other
+    models and with replaced answers.
+    """
     if path == target:
         return
     rename_file(folder, path, target)
     path.unlink()
-    for rest in (foreign_file(path), path.with_name(path.name + REPLACED_SUFFIX)):
-        moved = target.with_name(target.name + rest.suffix)
-        if rest.exists() and not moved.exists():
-            rest.rename(moved)
-        elif rest.exists() and rest.read_bytes() == moved.read_bytes():
-            rest.unlink()
-    if path.parent != target.parent and not [*path.parent.glob("[!.]*")]:
-        for leftover in path.parent.glob(".locks/*"):
-            leftover.unlink()
-        for empty in (path.parent / ".locks", path.parent):
-            if empty.exists():
-                empty.rmdir()
+    for file in (foreign_file(path), path.with_name(path.name + REPLACED_SUFFIX)):
+        new_file = target.with_name(target.name + file.suffix)
+        if file.exists() and not new_file.exists():
+            file.rename(new_file)
+        elif file.exists() and file.read_bytes() == new_file.read_bytes():
+            file.unlink()
+    has_visible_files = any(path.parent.glob("[!.]*"))
+    if path.parent != target.parent and not has_visible_files:
+        _remove_folder(path.parent)
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a folder that contains nothing but lock files."""
+    locks = folder / ".locks"
+    for lock_file in locks.glob("*"):
+        lock_file.unlink()
+    if locks.exists():
+        locks.rmdir()
+    folder.rmdir()

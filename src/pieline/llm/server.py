@@ -24,24 +24,26 @@ from pieline.models.servers import SERVERS, custom_command
 
 LOOPBACK = "127.0.0.1"
 VLLM = "PIELINE_VLLM"
-"""Environment variable with the command that starts vLLM, which needs a Python environment of its
-own."""
+"""Environment variable with the command that starts vLLM, because vLLM needs a separate Python
+environment."""
 
 PORTS_TRIED = 3
-"""Number of ports to try, because another process may take a port before a slow server does."""
+"""Number of ports to try: another process may take a port before a slow server uses the port."""
 
 _TAIL_LINES = 3
 _TAIL_CHARACTERS = 400
+"""Maximum lines and characters of a server's output in an error message."""
 _POLL_S = 0.2
 _ENDS_WITHIN_S = 3.0
+"""Maximum seconds between a failed request and the exit of a server that failed."""
 
 
 class Server:
     """Context manager for the server of a local model.
 
-    The server starts on first use, so it never starts if every answer is recorded, and stops at the
-    end of the block. Several tasks can share the server. Neither the server nor its child processes
-    outlive this process, however this process ends.
+    The server starts at the first call of `address`, so it never starts if every answer is
+    recorded. The server stops at the end of the block. Several tasks can share the server. Neither
+    the server nor its child processes outlive this process, even if this process is killed.
 
     Args:
         spec: Entry of the model.
@@ -53,7 +55,8 @@ class Server:
         self._spec, self._stack = spec, ExitStack()
         self._log, self._keeps_log = log, log is not None
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = self._printed_before = 0
+        self._port = 0
+        self._log_start = 0  # bytes of the log before the output of this process
 
     def __enter__(self) -> Self:
         return self
@@ -76,8 +79,8 @@ class Server:
             self._process = self._start(timeout_s, report)
         return f"http://{LOOPBACK}:{self._port}/v1"
 
-    def end(self) -> UserError | None:
-        """Return an error that explains missing answers if the server has terminated, else None."""
+    def exit_error(self) -> UserError | None:
+        """Return an error that explains missing answers; None if the server is still running."""
         if self._process is None:
             return None
         try:
@@ -88,6 +91,10 @@ class Server:
         return self._error(f"exited with status {status}", "; run again to ask what is missing")
 
     def _start(self, timeout_s: float, report: Callable[[str], None]) -> "subprocess.Popen[bytes]":
+        """Start the server at a free port, and return the process of its guard when it is ready.
+
+        See `address` for the parameters and errors.
+        """
         weights = weights_path(self._spec).resolve()
         if self._log is None:
             handle, name = tempfile.mkstemp(prefix="pieline-", suffix=".log")
@@ -99,15 +106,17 @@ class Server:
         for _ in range(PORTS_TRIED):
             self._port = _free_port()
             command = command_line(self._spec, weights, self._port, folder)
-            self._printed_before = self._log.stat().st_size if self._log.exists() else 0
-            with ExitStack() as stack:
-                process = stack.enter_context(run_guarded(command, server_environment(), self._log))
-                if self._wait_until_healthy(process, timeout_s, report) and _is_ours(
-                    process, self._port, is_child=is_child
-                ):
+            self._log_start = self._log.stat().st_size if self._log.exists() else 0
+            with ExitStack() as attempt:
+                process = attempt.enter_context(
+                    run_guarded(command, server_environment(), self._log)
+                )
+                is_healthy = self._wait_until_healthy(process, timeout_s, report)
+                if is_healthy and _is_our_server(process, self._port, is_child=is_child):
                     if not self._keeps_log:
                         self._stack.callback(self._log.unlink)
-                    self._stack.enter_context(stack.pop_all())
+                    # Keep the process until this context manager ends.
+                    self._stack.enter_context(attempt.pop_all())
                     return process
         raise UserError(
             f"other processes took {PORTS_TRIED} free ports before its server did",
@@ -123,24 +132,26 @@ class Server:
         Raises:
             UserError: The server terminated for another reason or was not ready in time.
         """
-        begin, shown = time.monotonic(), FIRST_S
+        start, next_report_s = time.monotonic(), FIRST_S
         while True:
             # Check first that the server is running: another process may answer at its port.
-            status, waited = process.poll(), time.monotonic() - begin
-            if status is None and _is_healthy(self._port):
+            exit_status, waited_s = process.poll(), time.monotonic() - start
+            if exit_status is None and _is_healthy(self._port):
                 return True
-            if status is not None and "address already in use" in self._printed().lower():
-                return False
-            if status is not None or waited > timeout_s:
-                what = "does not answer" if status is None else f"exited with status {status}"
-                raise self._error(f"{what} after {waited:.0f} s")
-            if waited > shown:
-                report(f"{self._spec.label}: its server has been starting for {waited:.0f} s")
-                shown += EVERY_S
+            if exit_status is not None:
+                if "address already in use" in self._output().lower():
+                    return False
+                raise self._error(f"exited with status {exit_status} after {waited_s:.0f} s")
+            if waited_s > timeout_s:
+                raise self._error(f"does not answer after {waited_s:.0f} s")
+            if waited_s > next_report_s:
+                report(f"{self._spec.label}: its server has been starting for {waited_s:.0f} s")
+                next_report_s += EVERY_S
             time.sleep(_POLL_S)
 
     def _error(self, what: str, hint: str = "") -> UserError:
-        lines = [line.strip() for line in self._printed().splitlines() if line.strip()]
+        """Return an error of the server, with the end of its output."""
+        lines = [line.strip() for line in self._output().splitlines() if line.strip()]
         tail = " | ".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:] or "nothing"
         return UserError(
             f"its server {what}; its last output: {tail}",
@@ -148,9 +159,10 @@ class Server:
             hint=f"see {self._log}{hint}",
         )
 
-    def _printed(self) -> str:
+    def _output(self) -> str:
+        """Return what the server has printed since its last start."""
         assert self._log  # the server has started
-        return self._log.read_bytes()[self._printed_before :].decode("utf-8", "replace")
+        return self._log.read_bytes()[self._log_start :].decode("utf-8", "replace")
 
 
 def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list[str]:
@@ -162,23 +174,33 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
         port: Port of the loopback interface to serve on.
         folder: Temporary folder for files that the server needs.
     """
-    name, place = api_model_name(spec.checkpoint), ["--host", LOOPBACK, "--port", str(port)]
     if spec.serves_with == "llama.cpp":
-        parameters = {
-            "weights": str(weights),
-            "name": name,
-            "port": port,
-            "slots": spec.slots or 1,
-            "context_length": spec.context_length,
-            "chat_template": spec.chat_template,
-            # Set in jobs to the threads that Snakemake grants.
-            "threads": int(os.environ.get("OMP_NUM_THREADS") or 1),
-        }
-        return [sys.executable, str(Path(llama_cpp.__file__)), json.dumps(parameters)]
-    if spec.serves_with != "vllm":
-        return custom_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
-    command = [*shlex.split(os.environ.get(VLLM) or "vllm serve"), str(weights), *place]
-    command += ["--served-model-name", name]
+        return _llama_cpp_command(spec, weights, port)
+    if spec.serves_with == "vllm":
+        return _vllm_command(spec, weights, port, folder)
+    return custom_command(spec.serves_with, checkpoint=weights, port=port, gpus=spec.gpus or 0)
+
+
+def _llama_cpp_command(spec: LLMEntry, weights: Path, port: int) -> list[str]:
+    """Return the command line of `llama_cpp` for a GGUF file."""
+    parameters = {
+        "weights": str(weights),
+        "name": api_model_name(spec.checkpoint),
+        "port": port,
+        "slots": spec.slots or 1,
+        "context_length": spec.context_length,
+        "chat_template": spec.chat_template,
+        # Set in jobs to the threads that Snakemake grants.
+        "threads": int(os.environ.get("OMP_NUM_THREADS") or 1),
+    }
+    return [sys.executable, str(Path(llama_cpp.__file__)), json.dumps(parameters)]
+
+
+def _vllm_command(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list[str]:
+    """Return the command line of vLLM, and write the chat template of the entry to `folder`."""
+    command = [*shlex.split(os.environ.get(VLLM) or "vllm serve"), str(weights)]
+    command += ["--host", LOOPBACK, "--port", str(port)]
+    command += ["--served-model-name", api_model_name(spec.checkpoint)]
     # Ignore the sampling defaults of the checkpoint, which no request states.
     command += ["--generation-config", "vllm"]
     command += ["--dtype", str(spec.dtype)]
@@ -193,17 +215,21 @@ def command_line(spec: LLMEntry, weights: Path, port: int, folder: Path) -> list
 
 def server_environment() -> dict[str, str]:
     """Return the environment variables of a model's server."""
+    environment = dict(os.environ)
     # No network access, no telemetry.
-    quiet = dict.fromkeys(("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"), "1")
+    for name in ("HF_HUB_OFFLINE", "VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"):
+        environment[name] = "1"
     # The key of a question does not state batch invariance, so the user's environment must not
     # turn it on.
-    return os.environ | quiet | {"VLLM_BATCH_INVARIANT": "0"}
+    environment["VLLM_BATCH_INVARIANT"] = "0"
+    return environment
 
 
 def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        return int(free.getsockname()[1])
+    """Return a port of the loopback interface that no process uses at the moment."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -212,14 +238,14 @@ def run_guarded(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a command under a guard (see `guard`) until the end of the block.
 
-    Yields the process of the guard.
+    Yields the process of the guard, whose standard output and error are appended to `log`.
     """
-    reading, writing = os.pipe()
-    with os.fdopen(reading), os.fdopen(writing, "w") as ending:
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end), os.fdopen(write_end, "w") as held_open:
         with log.open("ab") as stream:
             process = subprocess.Popen(
-                [sys.executable, str(Path(guard.__file__)), str(reading), *command],
-                pass_fds=[reading],
+                [sys.executable, str(Path(guard.__file__)), str(read_end), *command],
+                pass_fds=[read_end],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
@@ -229,17 +255,21 @@ def run_guarded(
         try:
             yield process
         finally:
-            ending.close()
+            held_open.close()  # ends the guard and the server
             process.wait()
 
 
-def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -> bool:
+def _is_our_server(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -> bool:
     """Return whether the process that listens on a port is our server.
 
-    Some servers open their port only after minutes; without this check, the answers of another
-    process on that port would be recorded. A custom command may start its server in a container, so
-    the server need not be a child process (`is_child`): it is enough that no other process is
-    visible on the port.
+    Some servers open their port only after minutes. Without this check, the answers of another
+    process on that port would be recorded.
+
+    Args:
+        process: Process of the guard.
+        port: Port of the server.
+        is_child: Whether the server must be a child process. A custom command may start its server
+            in a container. It is then enough that no other process is visible on the port.
     """
     import psutil
 
@@ -247,27 +277,32 @@ def _is_ours(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -
         return bool(connection.status == psutil.CONN_LISTEN and connection.laddr.port == port)
 
     try:
-        guarding = psutil.Process(process.pid)
-        for one in (guarding, *guarding.children(recursive=True)):
-            if any(map(listens, one.net_connections(kind="tcp"))):
+        guard_process = psutil.Process(process.pid)
+        for our_process in (guard_process, *guard_process.children(recursive=True)):
+            if any(listens(connection) for connection in our_process.net_connections(kind="tcp")):
                 return True
-        others = [] if is_child else psutil.net_connections(kind="tcp")
+        if is_child:
+            return False
+        connections = psutil.net_connections(kind="tcp")
     except psutil.AccessDenied:  # for other users' processes, on some systems
         return True
     except psutil.NoSuchProcess:
         return False
-    return not is_child and all(one.pid is None for one in filter(listens, others))
+    # Processes in containers have no visible process id.
+    return all(connection.pid is None for connection in connections if listens(connection))
 
 
 def _is_healthy(port: int) -> bool:
-    """Return whether a server is ready, according to /health or, without it, /v1/models."""
+    """Return whether a server is ready, according to /health or, if it is missing, /v1/models."""
+    health_status = _get_status(port, "/health")
+    if health_status == 404:
+        return _get_status(port, "/v1/models") == 200
+    return health_status == 200
+
+
+def _get_status(port: int, path: str) -> int | None:
+    """Return the HTTP status of a GET request to a local server; None without a response."""
     # urllib would use a proxy from the environment, so use http.client instead.
-    return _status(port, "/health") == 200 or (
-        _status(port, "/health") == 404 and _status(port, "/v1/models") == 200
-    )
-
-
-def _status(port: int, path: str) -> int | None:
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)
     with closing(connection), suppress(OSError, http.client.HTTPException):
         connection.request("GET", path)

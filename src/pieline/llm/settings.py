@@ -99,7 +99,8 @@ class LLMSection(Settings):
         """Return the settings for jobs.
 
         In these settings, the recordings folder is relative to the working directory, and `retired`
-        has the checkpoints that have ended according to models.yaml and no gateway serves.
+        contains the checkpoints that have ended according to models.yaml and that no gateway
+        serves.
 
         Args:
             root: Project folder, relative to the working directory.
@@ -125,16 +126,16 @@ class LLMSection(Settings):
         return LLMSettings(**{**dict(self), "recordings_folder": folder, "retired": ended})
 
     def gateway(self, entry: LLMEntry) -> str | None:
-        """Return the address in `api_bases` for a model, if any.
+        """Return the address of the gateway for a model (`api_bases`); None if there is none.
 
-        Returns None for local models and for models whose entry has its own address.
+        Local models and models whose entry has an address are not queried through a gateway.
         """
         if entry.is_local or entry.api_base:
             return None
         return self.api_bases.get(entry.provider)
 
     def end_reason(self, entry: LLMEntry) -> str:
-        """Return why a model that has ended cannot be queried; empty if it can."""
+        """Return why a model that has ended cannot be queried; empty if it can be queried."""
         return entry.end_reason() if self.gateway(entry) is None else ""
 
     def timeout(self, entry: LLMEntry) -> float:
@@ -167,5 +168,8 @@ class LLMSettings(LLMSection):
     start_timeout_s: float = 1800.0
 
     def end_reason(self, entry: LLMEntry) -> str:
-        """Return why a model is not queried, from `retired`, since execution specs omit dates."""
+        """Return why a model that has ended cannot be queried; empty if it can be queried.
+
+        The reason is read from `retired`, because execution specs omit the dates of entries.
+        """
         return self.retired.get(entry.checkpoint) or super().end_reason(entry)

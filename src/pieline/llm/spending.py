@@ -1,20 +1,24 @@
 """Record the spending of all runs that share a recordings folder, and enforce the spending cap.
 
 Before a request is sent, its maximum cost is reserved. When its answer is recorded, the reservation
-is settled at the actual cost, or in full if the provider reported no token counts or impossible
-ones. If a provider reports a cost above the maximum of a request, the request is settled at this
-maximum, and the excess is listed separately. It is not part of the total, but counts toward the
-cap: no request is sent once the total and the excess reach the cap. A recorded failure is settled
-like any answer. A request without a response to record (timeout, 429, 5xx, lost connection) is
-settled at zero, because
-providers rarely bill unanswered requests: when they were settled at the maximum, 49 answers worth
-$0.013 exhausted a cap of $0.12. The maximum cost of unanswered requests is listed separately as
-"possibly billed" and counts toward neither the total nor the cap. If a run was killed between
-recording and settling, the next run settles the recorded answers (`recover_reservations`), so that
-the settled amount is always the cost of the recorded answers. All other reservations of a killed
-run are kept in full until `release` removes them.
+is settled:
 
-Reserving guarantees that received answers and requests in flight together cost no more than the
+- An answer is settled at its actual cost, or at the reserved maximum if the provider reported no
+  token counts or impossible token counts. A recorded failure is settled like any answer.
+- If a provider reports a cost above the maximum of a request, the request is settled at this
+  maximum, and the excess is listed separately. The excess is not part of the total, but counts
+  toward the cap: no request is sent once the total and the excess reach the cap.
+- A request without a response to record (timeout, 429, 5xx, lost connection) is settled at zero,
+  because providers rarely bill unanswered requests. (When such requests were settled at the
+  maximum, 49 answers worth $0.013 exhausted a cap of $0.12.) The maximum cost of unanswered
+  requests is listed separately as "possibly billed" and counts toward neither the total nor the
+  cap.
+
+If a run was killed between recording and settling, the next run settles the recorded answers
+(`recover_reservations`), so that the settled amount is always the cost of the recorded answers. All
+other reservations of a killed run are kept in full until `release` removes them.
+
+Reservations guarantee that received answers and requests in flight together cost no more than the
 cap, even with concurrent runs. The bill can exceed the cap only by the amount "possibly billed" and
 by the excess of the requests that were sent before the first excess was reported.
 
@@ -45,8 +49,11 @@ from pieline.llm.stopping import Stop
 from pieline.models.llm import LLMEntry
 
 LEDGER = "spending.sqlite"
+"""Name of the ledger file in the recordings folder."""
 _TIMEOUT_S = 300
+"""Maximum seconds to wait until other processes have written to the ledger."""
 _ROUNDING = 1e-9
+"""Tolerance in US dollars for comparisons of sums."""
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS settled"
     " (model TEXT PRIMARY KEY, usd REAL NOT NULL, requests INTEGER NOT NULL,"
@@ -77,7 +84,8 @@ class Reserved(NamedTuple):
         usd: Maximum cost of the request in US dollars.
         file: Recordings file in which the answer will be stored, relative to the recordings folder;
             empty once a later run has found that the answer was lost.
-        key: Key of the question, and the number of recorded responses to it if there are any.
+        key: Key of the question and, if responses to the question are already recorded, their
+            number.
     """
 
     identity: str
@@ -154,15 +162,21 @@ class Ledger:
             ).fetchall()
             reserved = database.execute("SELECT * FROM reserved ORDER BY id").fetchall()
             excess = database.execute("SELECT * FROM excess ORDER BY model").fetchall()
-        unanswered = [row for row in settled if row[4]]
-        return Spending(
-            settled={model: usd for model, usd, *_ in settled},
-            requests={model: requests for model, _, requests, *_ in settled},
+        spending = Spending(
+            settled={},
+            requests={},
             reserved=[Reserved(*row) for row in reserved],
-            possibly_billed={model: usd for model, _, _, usd, _ in unanswered},
-            unanswered={model: count for model, _, _, _, count in unanswered},
+            possibly_billed={},
+            unanswered={},
             excess=dict(excess),
         )
+        for model, usd, requests, possibly_billed_usd, unanswered_requests in settled:
+            spending.settled[model] = usd
+            spending.requests[model] = requests
+            if unanswered_requests:
+                spending.possibly_billed[model] = possibly_billed_usd
+                spending.unanswered[model] = unanswered_requests
+        return spending
 
     def reserve(self, model: str, usd: float, *, file: str = "", key: str = "") -> Reserved | None:
         """Reserve `usd` for one request, or return None if the reservation would exceed the cap.
@@ -175,11 +189,11 @@ class Ledger:
             key: See `Reserved`.
         """
         with self._transaction() as database:
-            [(spent,)] = database.execute(
+            [(spent_usd,)] = database.execute(
                 "SELECT (SELECT total(usd) FROM settled) + (SELECT total(usd) FROM reserved)"
                 " + (SELECT total(usd) FROM excess)"
             )
-            if spent + usd > self.cap_usd + _ROUNDING:
+            if spent_usd + usd > self.cap_usd + _ROUNDING:
                 return None
             reserved = Reserved(secrets.token_hex(8), model, usd, file, key)
             database.execute(_RESERVE, reserved)
@@ -188,27 +202,30 @@ class Ledger:
     def settle(self, reserved: Reserved, usd: float | None) -> None:
         """Replace a reservation with the actual cost of the request.
 
+        The part of the cost that exceeds the reserved amount is added to the excess.
+
         Args:
             reserved: Open reservation.
-            usd: Cost in US dollars; None for a request without an answer, which counts as free; its
-                reserved amount is added to the possibly billed amount. What exceeds the reserved
-                amount is added to the excess.
+            usd: Cost in US dollars. None for a request without an answer, which is settled at zero
+                and whose reserved amount is added to the possibly billed amount.
         """
-        without = usd is None
-        settled = min(usd or 0.0, reserved.usd)
-        row = (reserved.model, settled, 1, int(without), reserved.usd if without else 0.0)
+        settled_usd = min(usd or 0.0, reserved.usd)
+        if usd is None:
+            row = (reserved.model, settled_usd, 1, 1, reserved.usd)
+        else:
+            row = (reserved.model, settled_usd, 1, 0, 0.0)
         with self._transaction() as database:
             database.execute("DELETE FROM reserved WHERE id = ?", (reserved.identity,))
             database.execute(_SETTLE, row)
-            if usd and usd > settled + _ROUNDING:
-                database.execute(_EXCEED, (reserved.model, usd - settled))
+            if usd and usd > settled_usd + _ROUNDING:
+                database.execute(_EXCEED, (reserved.model, usd - settled_usd))
 
-    def left(self, file: str) -> list[Reserved]:
+    def open_reservations(self, file: str) -> list[Reserved]:
         """Return the open reservations whose answers would be stored in this recordings file."""
         return [reserved for reserved in self.spending().reserved if reserved.file == file]
 
     def recover_reservations(
-        self, left: Iterable[Reserved], recorded: Mapping[str, float | None]
+        self, open_reservations: Iterable[Reserved], recorded_usd: Mapping[str, float | None]
     ) -> None:
         """Settle the reservations whose answers are recorded, and clear `file` in the others.
 
@@ -216,13 +233,13 @@ class Ledger:
         yet, so that a recorded answer belongs to the open reservation with the same key.
 
         Args:
-            left: Open reservations of one recordings file.
-            recorded: Cost in US dollars of each recorded response, by `Reserved.key`; None without
-                usable token counts.
+            open_reservations: Open reservations of one recordings file.
+            recorded_usd: Cost in US dollars of each recorded response, by `Reserved.key`; None for
+                responses without usable token counts.
         """
-        for reserved in left:
-            if reserved.key in recorded:
-                usd = recorded[reserved.key]
+        for reserved in open_reservations:
+            if reserved.key in recorded_usd:
+                usd = recorded_usd[reserved.key]
                 self.settle(reserved, reserved.usd if usd is None else usd)
             else:
                 with self._transaction() as database:
@@ -237,9 +254,9 @@ class Ledger:
         while no run is in progress.
         """
         with self._transaction() as database:
-            [(held,)] = database.execute("SELECT total(usd) FROM reserved")
+            [(reserved_usd,)] = database.execute("SELECT total(usd) FROM reserved")
             database.execute("DELETE FROM reserved")
-        return float(held)
+        return float(reserved_usd)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -250,44 +267,78 @@ class Ledger:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
+        """Raise a `UserError` for an error of the database in the block."""
         try:
             yield
         except sqlite3.Error as error:
-            on_disk = isinstance(error, sqlite3.OperationalError)
+            hint = "restore or delete the file"
+            if isinstance(error, sqlite3.OperationalError):  # for example, the disk is full
+                hint = "free disk space, check permissions and run again"
             raise UserError(
-                f"cannot record the spending: {error}",
-                where=self.path,
-                hint="free disk space, check permissions and run again"
-                if on_disk
-                else "restore or delete the file",
+                f"cannot record the spending: {error}", where=self.path, hint=hint
             ) from None
 
 
 def remaining_usd(settings: LLMSettings) -> float:
     """Return the amount left under the cap, in US dollars, without creating a missing ledger."""
     folder = settings.recordings_folder
-    spent = Ledger(folder).spending().toward_cap if (folder / LEDGER).exists() else 0.0
-    return max(0.0, settings.max_cost_usd - spent)
+    spent_usd = Ledger(folder).spending().toward_cap if (folder / LEDGER).exists() else 0.0
+    return max(0.0, settings.max_cost_usd - spent_usd)
 
 
 def rename_file(folder: Path, old: Path, new: Path) -> None:
-    """Assign the open reservations of a recordings file to its new name."""
+    """Assign the open reservations of a recordings file to the file's new path.
+
+    Args:
+        folder: Recordings folder.
+        old: Old path of the recordings file.
+        new: New path of the recordings file.
+    """
     if (folder / LEDGER).exists():
-        names = (os.path.relpath(path.resolve(), folder.resolve()) for path in (new, old))
+        old_name = os.path.relpath(old.resolve(), folder.resolve())
+        new_name = os.path.relpath(new.resolve(), folder.resolve())
         with Ledger(folder)._transaction() as database:
-            database.execute("UPDATE reserved SET file = ? WHERE file = ?", tuple(names))
+            database.execute("UPDATE reserved SET file = ? WHERE file = ?", (new_name, old_name))
 
 
 class CapReachedError(Exception):
-    """One more request could exceed the spending cap."""
+    """Error raised if one more request could exceed the spending cap.
+
+    Attributes:
+        usd: Maximum cost of this request in US dollars.
+    """
 
     def __init__(self, usd: float) -> None:
         super().__init__(usd)
         self.usd = usd
 
 
+class _ImpossibleCount(NamedTuple):
+    """Answer with a token count that no answer can have.
+
+    Attributes:
+        token_count: Largest token count that the provider reported.
+        booked_usd: Amount in US dollars that was booked for the answer.
+    """
+
+    token_count: int
+    booked_usd: float
+
+
+class _ExceedingCost(NamedTuple):
+    """Reported cost of an answer that exceeds the maximum of the request, in US dollars.
+
+    Attributes:
+        booked_usd: Part of the cost up to the maximum, which was booked.
+        excess_usd: Part of the cost above the maximum.
+    """
+
+    booked_usd: float
+    excess_usd: float
+
+
 class Budget:
-    """Budget for the requests of one run; for models without prices, it reserves nothing.
+    """Budget for the requests of one run; nothing is reserved for models without prices.
 
     Args:
         spec: Entry of the model.
@@ -303,27 +354,36 @@ class Budget:
         self._spec, self._cap, self._stop = spec, settings.max_cost_usd, stop
         self._ledger = Ledger(settings.recordings_folder, self._cap) if spec.paid else None
         self._file = os.path.relpath(file.resolve(), settings.recordings_folder.resolve())
-        if self._ledger is not None and (left := self._ledger.left(self._file)):
-            costs = {
-                _attempt(key, answer.attempt or 0): answer_usd(answer, spec)
-                for key, own in read_responses(file).items()
-                for answer in own
-            }
-            self._ledger.recover_reservations(left, costs)
-        self._under_way = 0
+        if self._ledger is not None:
+            self._recover_killed_run(self._ledger, file)
+        self._requests_in_flight = 0
         self._possibly_billed_usd = 0.0
         self.booked_usd = 0.0
-        self._uncounted: list[float] = []
-        self._impossible: list[tuple[int, float]] = []
-        self._exceeding: list[tuple[float, float]] = []
+        self._booked_without_counts: list[float] = []
+        self._impossible_counts: list[_ImpossibleCount] = []
+        self._exceeding_costs: list[_ExceedingCost] = []
         self._settled = asyncio.Event()
 
+    def _recover_killed_run(self, ledger: Ledger, file: Path) -> None:
+        """Settle the reservations that a killed run left open although it recorded the answers."""
+        open_reservations = ledger.open_reservations(self._file)
+        if not open_reservations:
+            return
+        recorded_usd = {
+            _reservation_key(key, answer.attempt or 0): answer_usd(answer, self._spec)
+            for key, responses in read_responses(file).items()
+            for answer in responses
+        }
+        ledger.recover_reservations(open_reservations, recorded_usd)
+
     async def reserve(self, question: Question, attempt: int = 0) -> Reserved | None:
-        """Reserve the maximum cost of one attempt; wait if requests in flight may free the amount.
+        """Reserve the maximum cost of one attempt at a question.
+
+        If the cap leaves too little, waits as long as requests in flight may free reserved amounts.
 
         Args:
             question: Question to ask.
-            attempt: Number of responses to it that are recorded.
+            attempt: Number of recorded responses to the question.
 
         Returns:
             The reservation, or None if the model has no prices.
@@ -336,61 +396,70 @@ class Budget:
         if self._ledger is None:
             return None
         usd = max_attempt_usd(question, self._spec)
+        key = _reservation_key(question.key, attempt)
         while True:
             self._settled.clear()
-            key = _attempt(question.key, attempt)
             reserved = self._ledger.reserve(self._spec.checkpoint, usd, file=self._file, key=key)
             if reserved is not None:
-                self._under_way += 1
+                self._requests_in_flight += 1
                 return reserved
-            if not self._under_way:
+            if not self._requests_in_flight:
                 raise CapReachedError(usd)
             await self._stop.unless_stopped(self._settled.wait())
 
     def settle(self, reserved: Reserved | None, usd: float | None) -> None:
         """Settle a reservation at the actual cost; None stands for a request without an answer."""
-        if self._ledger is not None and reserved is not None:
-            self._under_way -= 1
-            self._ledger.settle(reserved, usd)
-            if usd is None:
-                self._possibly_billed_usd += reserved.usd
-            self._settled.set()
+        if self._ledger is None or reserved is None:
+            return
+        self._requests_in_flight -= 1
+        self._ledger.settle(reserved, usd)
+        if usd is None:
+            self._possibly_billed_usd += reserved.usd
+        self._settled.set()
 
     def settle_answer(self, reserved: Reserved | None, answer: Answer) -> None:
         """Settle a reservation at the cost of its recorded answer (see `answer_usd`)."""
         if reserved is None:
             return
         usd = answer_usd(answer, self._spec)
-        booked = reserved.usd if usd is None else min(usd, reserved.usd)
-        if usd is not None and usd > booked + _ROUNDING:
-            self._exceeding.append((booked, usd - booked))
-        elif usd is None and (count := largest_count(answer)) > MOST_TOKENS:
-            self._impossible.append((count, booked))
-        elif usd is None:
-            self._uncounted.append(booked)
-        self.booked_usd += booked
-        self.settle(reserved, booked if usd is None else usd)
+        if usd is not None:
+            booked_usd = min(usd, reserved.usd)
+            if usd > booked_usd + _ROUNDING:
+                self._exceeding_costs.append(_ExceedingCost(booked_usd, usd - booked_usd))
+        else:
+            booked_usd = reserved.usd
+            token_count = largest_count(answer)
+            if token_count > MOST_TOKENS:
+                self._impossible_counts.append(_ImpossibleCount(token_count, booked_usd))
+            else:
+                self._booked_without_counts.append(booked_usd)
+        self.booked_usd += booked_usd
+        self.settle(reserved, booked_usd if usd is None else usd)
 
     def notes(self) -> list[str]:
         """Return a line for each reason why answers were not booked at their reported cost."""
         lines = []
-        if self._uncounted:
+        if self._booked_without_counts:
+            answers = pluralize(len(self._booked_without_counts), "answer")
             lines.append(
-                f"{pluralize(len(self._uncounted), 'answer')} without token counts, booked at the"
-                f" maximum of their requests (${sum(self._uncounted):.4f})"
+                f"{answers} without token counts, booked at the maximum of their requests"
+                f" (${sum(self._booked_without_counts):.4f})"
             )
-        if self._impossible:
-            most = max(count for count, _ in self._impossible)
+        if self._impossible_counts:
+            answers = pluralize(len(self._impossible_counts), "answer")
+            largest = max(impossible.token_count for impossible in self._impossible_counts)
+            booked_usd = sum(impossible.booked_usd for impossible in self._impossible_counts)
             lines.append(
-                f"{pluralize(len(self._impossible), 'answer')} with impossible token counts (up to"
-                f" {most}), booked at the maximum of their requests"
-                f" (${sum(usd for _, usd in self._impossible):.4f})"
+                f"{answers} with impossible token counts (up to {largest}), booked at the maximum"
+                f" of their requests (${booked_usd:.4f})"
             )
-        if self._exceeding:
+        if self._exceeding_costs:
+            answers = pluralize(len(self._exceeding_costs), "answer")
+            booked_usd = sum(cost.booked_usd for cost in self._exceeding_costs)
+            excess_usd = sum(cost.excess_usd for cost in self._exceeding_costs)
             lines.append(
-                f"{pluralize(len(self._exceeding), 'answer')} reported to cost more than the"
-                f" maximum of their requests: ${sum(usd for usd, _ in self._exceeding):.4f} booked,"
-                f" ${sum(usd for _, usd in self._exceeding):.4f} more counted toward the cap"
+                f"{answers} reported to cost more than the maximum of their requests:"
+                f" ${booked_usd:.4f} booked, ${excess_usd:.4f} more counted toward the cap"
             )
         return [f"{self._spec.label}: {line}" for line in lines]
 
@@ -400,36 +469,41 @@ class Budget:
         usd = self._possibly_billed_usd
         return f" (at most ${usd:.4f} more possibly billed without an answer)" if usd else ""
 
-    def explain(self, reached: CapReachedError, left: Sequence[Question], asked: int) -> UserError:
+    def explain(
+        self, reached: CapReachedError, unanswered: Sequence[Question], total: int
+    ) -> UserError:
         """Return an error that states the spending, the remaining cost and a sufficient cap.
 
         Args:
             reached: Error that ended the run.
-            left: Questions that are left to ask.
-            asked: Number of all questions of the run.
+            unanswered: Questions that are left to ask.
+            total: Number of all questions of the run.
         """
         assert self._ledger  # without a ledger there is no cap
         spending = self._ledger.spending()
-        unfinished = (
-            f", ${spending.held:.4f} of it held by unfinished requests" if spending.held else ""
-        )
-        if possibly_billed := sum(spending.possibly_billed.values()):
-            unfinished += (
-                f" (plus at most ${possibly_billed:.4f} possibly billed without an answer)"
+        possibly_billed_usd = sum(spending.possibly_billed.values())
+        excess_usd = sum(spending.excess.values())
+        details = ""
+        if spending.held:
+            details += f", ${spending.held:.4f} of it held by unfinished requests"
+        if possibly_billed_usd:
+            details += (
+                f" (plus at most ${possibly_billed_usd:.4f} possibly billed without an answer)"
             )
-        if excess := sum(spending.excess.values()):
-            unfinished += f" (plus ${excess:.4f} reported above the maximum of requests)"
-        about = max(estimate(left, self._spec).usd or 0.0, reached.usd)
+        if excess_usd:
+            details += f" (plus ${excess_usd:.4f} reported above the maximum of requests)"
+        remaining_cost = max(estimate(unanswered, self._spec).usd or 0.0, reached.usd)
+        sufficient_cap = spending.toward_cap + remaining_cost
         return UserError(
-            f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent"
-            f"{unfinished}; {len(left)} of {asked} questions are left to ask, for at most about"
-            f" ${about:.4f}",
+            f"the spending cap is reached: ${spending.usd:.4f} of ${self._cap:.4f} spent{details};"
+            f" {len(unanswered)} of {total} questions are left to ask, for at most about"
+            f" ${remaining_cost:.4f}",
             where=self._spec.label,
-            hint=f"raise llm.max_cost_usd (about {spending.toward_cap + about:.4f} is enough);"
+            hint=f"raise llm.max_cost_usd (about {sufficient_cap:.4f} is enough);"
             " recorded answers are not asked again",
         )
 
 
-def _attempt(key: str, number: int) -> str:
+def _reservation_key(question_key: str, attempt: int) -> str:
     """Return the key of a reservation for an attempt at a question (see `Reserved.key`)."""
-    return f"{key}#{number}" if number else key
+    return f"{question_key}#{attempt}" if attempt else question_key

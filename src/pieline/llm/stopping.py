@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class StoppedError(Exception):
-    """The run was stopped while a question was waiting."""
+    """Error raised in a question that was waiting when the run was stopped."""
 
 
 class Stop:
@@ -48,46 +48,46 @@ class Stop:
         Raises:
             StoppedError: The run was stopped first.
         """
-        task = asyncio.ensure_future(waiting)
-        stopping = asyncio.ensure_future(self._event.wait())
+        waiting_task = asyncio.ensure_future(waiting)
+        stop_task = asyncio.ensure_future(self._event.wait())
         try:
-            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
+            await asyncio.wait({waiting_task, stop_task}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting_task.done():
+                return waiting_task.result()
             raise StoppedError
         finally:
-            task.cancel()
-            stopping.cancel()
+            waiting_task.cancel()
+            stop_task.cancel()
 
     @contextmanager
-    def on_signals(self, at_once: Callable[[], object]) -> Iterator[None]:
+    def on_signals(self, abandon_requests: Callable[[], object]) -> Iterator[None]:
         """Stop the run on the first SIGINT or SIGTERM during the block.
 
-        Calls `at_once` on a second signal, or `GRACE_S` seconds after a first SIGTERM. Has no
-        effect outside the main thread.
+        Calls `abandon_requests` on a second signal, or `GRACE_S` seconds after a first SIGTERM. Has
+        no effect outside the main thread.
         """
         loop = asyncio.get_running_loop()
 
-        def stop(number: signal.Signals) -> None:
+        def stop(received: signal.Signals) -> None:
             if self.signal is not None:
-                at_once()
-            elif number == signal.SIGTERM:
-                loop.call_later(GRACE_S, at_once)
+                abandon_requests()
+            elif received == signal.SIGTERM:
+                loop.call_later(GRACE_S, abandon_requests)
             else:
                 print(
                     "stopping after the requests in flight; interrupt again to abandon them",
                     file=sys.stderr,
                 )
-            self.signal = number
+            self.signal = received
             self._event.set()
 
         # Only the main thread can handle signals.
-        in_main = threading.current_thread() is threading.main_thread()
-        numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
-        for number in numbers:
-            loop.add_signal_handler(number, stop, number)
+        is_main_thread = threading.current_thread() is threading.main_thread()
+        handled_signals = (signal.SIGINT, signal.SIGTERM) if is_main_thread else ()
+        for handled in handled_signals:
+            loop.add_signal_handler(handled, stop, handled)
         try:
             yield
         finally:
-            for number in numbers:
-                loop.remove_signal_handler(number)
+            for handled in handled_signals:
+                loop.remove_signal_handler(handled)

@@ -12,7 +12,7 @@ from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry
 
 LIKELY_OUTPUT_TOKENS = 80
-"""Default number of tokens expected for an answer: a small JSON object with a sentence."""
+"""Default number of tokens that is expected for an answer: a small JSON object with a sentence."""
 
 
 class PaperSize(NamedTuple):
@@ -41,10 +41,10 @@ class Ask(Protocol):
 
 
 class Task(Frozen, ABC):
-    """A task for one language model, which makes the questions and reads the answers.
+    """A task for one language model, with methods to make questions and to read answers.
 
-    The workflow passes a task as canonical JSON to one script for all studies. Cost estimates use
-    the same object.
+    The workflow passes each task as canonical JSON to `scripts/ask.py`, which runs the tasks of all
+    studies. Cost estimates use the same object.
 
     Attributes:
         model: Name in models.yaml.
@@ -65,24 +65,25 @@ class Task(Frozen, ABC):
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return all questions that can be made from the inputs and the recorded answers.
 
-        Questions of a later round, which contain earlier answers, are included if `recordings` has
-        those answers.
+        Some questions contain the answers to earlier questions. Such questions are included if
+        `recordings` has the earlier answers.
         """
 
     def likely_output_tokens(self) -> int:
         """Return the expected number of tokens of one answer, without thinking tokens.
 
-        Cost estimates use this number if too few answers are recorded. Otherwise, they average the
-        recorded answers to all tasks of the same class with the same number.
+        Cost estimates use this number if too few answers are recorded. Otherwise, cost estimates
+        use the mean length of the recorded answers to all tasks of the same class for which this
+        number is the same.
         """
         return LIKELY_OUTPUT_TOKENS
 
     def paper_size(self) -> PaperSize:
-        """Return the size on the paper's data; without questions if it is unknown."""
+        """Return the size of the task on the paper's data; without questions if not known."""
         return PaperSize()
 
     def limit_setting(self) -> str:
-        """Return the name of the setting that limits the length of the answers, for messages."""
+        """Return the setting that limits the length of the answers, for error messages."""
         return "max_tokens"
 
     @abstractmethod

@@ -66,8 +66,8 @@ class _Exchange:
 
     Attributes:
         question: Question to send.
-        origin: Scheme, host and port to which the question may be sent; empty for any.
-        sent: Request that was sent; None if none was sent.
+        origin: Scheme, host and port to which the question may be sent; empty to allow any server.
+        sent: Request that was sent; None if no request was sent.
         mismatch: Reason why the request was not sent; None if there is none.
         response: Response of the provider; None if there was none.
         problem: Reason why the response is incomplete; None if it is complete.
@@ -81,23 +81,24 @@ class _Exchange:
     problem: str | None = None
 
 
-_LARGEST_RESPONSE = 32 << 20
+_LARGEST_RESPONSE = 32 * 2**20
 """Maximum bytes of a decompressed response, about a thousand times the longest answer."""
 _LONGEST_RAW = 100_000
 """Maximum characters of a body that is recorded as received."""
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
+"""Exchange of the current task, because litellm's client has no parameter for it."""
 
 
-async def _check(request: httpx.Request) -> None:
-    """Add the raw fields to a request, and check that its body matches the question.
+async def _check_request(request: httpx.Request) -> None:
+    """Add the raw fields to a request, and check that the body matches the question.
 
     Raw fields are added here because litellm would map or drop some of them.
 
     Raises:
-        ValueError: The body does not match the question, the URL has query parameters, or it is not
+        ValueError: The body does not match the question, or the URL has query parameters or is not
             at the address of the model.
-        ConnectError: The exchange has already sent a request. litellm resends a request after a
-            failed connection.
+        ConnectError: The exchange has already sent a request, because litellm resends a request
+            after a failed connection.
     """
     exchange = _EXCHANGE.get()
     if exchange.sent is not None:
@@ -122,7 +123,7 @@ async def _check(request: httpx.Request) -> None:
     exchange.sent = shorten_request(exchange.question, path, body)
 
 
-async def _keep(response: httpx.Response) -> None:
+async def _read_response(response: httpx.Response) -> None:
     """Read the body of a response; if the connection breaks, keep what was received.
 
     Raises:
@@ -133,12 +134,12 @@ async def _keep(response: httpx.Response) -> None:
     exchange.problem = "the connection broke during the response"
     content = bytearray()
     try:
-        async for piece in response.aiter_bytes():
-            content += piece
+        async for received in response.aiter_bytes():
+            content += received
             if len(content) > _LARGEST_RESPONSE:
                 await response.aclose()
-                size = f"{_LARGEST_RESPONSE >> 20} MB"
-                exchange.problem = f"the response exceeds {size}, decompressed"
+                megabytes = _LARGEST_RESPONSE // 2**20
+                exchange.problem = f"the response exceeds {megabytes} MB, decompressed"
                 raise httpx.ReadError(exchange.problem, request=response.request)
         exchange.problem = None
     finally:
@@ -157,8 +158,10 @@ _CHANGED = (
     "declare it in the entry in models.yaml (accepts, defaults, system_role, body), or change the"
     " request"
 )
-_REDIRECTED = "unset the environment variable that changes it; an address is set in the entry or in\
- llm.api_bases"
+_REDIRECTED = (
+    "unset the environment variable that changes it; an address is set in the entry or in"
+    " llm.api_bases"
+)
 _ELSEWHERE = "use an OpenAI-compatible address of the provider (openai/<name>, api_base)"
 
 
@@ -182,9 +185,9 @@ class _Client(AsyncHTTPHandler):
     openai: AsyncOpenAI | None = None
 
     def __init__(self, api_key: str, api_base: str) -> None:
-        super().__init__(event_hooks={"request": [_check], "response": [_keep]})
+        super().__init__(event_hooks={"request": [_check_request], "response": [_read_response]})
         with _without_variables("OPENAI_"):  # organization, project, headers
-            # It takes clients of httpx, but its types name only those of httpx2.
+            # OpenAI's client accepts a client of httpx, although its types name only httpx2.
             client = cast(Any, self.client)
             self.openai = AsyncOpenAI(
                 api_key=api_key, base_url=api_base, http_client=client, max_retries=0
@@ -194,9 +197,12 @@ class _Client(AsyncHTTPHandler):
         return getattr(self.openai, name)
 
     async def post(self, *arguments: Any, **options: Any) -> Any:
-        """Send a request with the client that litellm means; only OpenAI's has `cast_to`."""
-        post = self.openai.post if self.openai and "cast_to" in options else super().post
-        return await post(*arguments, **options)
+        """Send a request with OpenAI's client or litellm's handler, whichever litellm expects."""
+        # Only calls of OpenAI's client have this option.
+        is_for_openai = "cast_to" in options
+        if self.openai and is_for_openai:
+            return await self.openai.post(*arguments, **options)
+        return await super().post(*arguments, **options)
 
 
 class _Model(LiteLLM):
@@ -213,8 +219,7 @@ class Transport:
         spec: Entry of the model.
         api_key: API key, or `NO_KEY`.
         api_base: Address of the endpoint.
-        timeout_s: Timeout in seconds that the caller applies to each request; litellm's timeout is
-            longer.
+        timeout_s: Timeout in seconds that the caller applies to each request.
     """
 
     def __init__(self, spec: LLMEntry, *, api_key: str, api_base: str, timeout_s: float) -> None:
@@ -223,18 +228,18 @@ class Transport:
         self._origin = origin(api_base)
         if is_loopback(api_base):
             _bypass_proxies(urlsplit(api_base).hostname or "")
-        provider = base = None
+        provider = litellm_base = None
         with suppress(litellm.exceptions.BadRequestError):
-            _, provider, _, base = litellm.get_llm_provider(spec.litellm_id, **self._address)
+            _, provider, _, litellm_base = litellm.get_llm_provider(
+                spec.litellm_id, **self._address
+            )
         self._is_checked = provider in CHECKED_PROVIDERS
-        self._needs_responses = False
-        with suppress(Exception):  # litellm does not know the model
-            mode = litellm.get_model_info(spec.litellm_id)["mode"]
-            self._needs_responses = mode == "responses" and not spec.uses_responses
-        self._client = _Client(api_key, base or api_base)
+        self._would_use_responses = _would_use_responses(spec)
+        self._client = _Client(api_key, litellm_base or api_base)
         self._request_options = {
             "client": self._client,
-            # The caller's timeout applies first; litellm's would not end a slow stream of bytes.
+            # The caller's timeout must apply first, because litellm's timeout does not end a
+            # response whose bytes arrive slowly.
             "timeout": timeout_s + 60,
             "num_retries": 0,
             "max_retries": 0,
@@ -254,16 +259,35 @@ class Transport:
         """
         if not self._is_checked:
             raise NotSentError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
-        if self._needs_responses:
+        if self._would_use_responses:
             hint = "write its litellm_id as openai/responses/<name>"
             raise NotSentError(_RESPONSES, where=self._spec.label, hint=hint)
         exchange = _Exchange(question, self._origin)
         _EXCHANGE.set(exchange)
         failure = None
         try:
-            await self._request(question)
+            await self._send_request(question)
         except Exception as error:
             failure = error
+        self._check_exchange(exchange)
+        response = exchange.response
+        if failure and (response is None or not response.is_success):
+            if not self._was_filtered(exchange, failure):
+                raise self._request_error(exchange, failure)
+            return self._answer(exchange, finish_reason=FILTERED)
+        # litellm may raise an error although the response has an answer.
+        answer = self._read_answer(exchange)
+        if answer.has_output or answer.input_tokens or not answer.failure:
+            return answer
+        raise MalformedResponseError(exchange.problem or failure or answer.failure) from None
+
+    def _check_exchange(self, exchange: _Exchange) -> None:
+        """Raise an error if the request was not checked, or was not sent because of the check.
+
+        Raises:
+            NotSentError: The request differed from the question.
+            UserError: litellm sent the request without the check.
+        """
         if exchange.sent is None and exchange.response is not None:
             raise UserError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
         if exchange.mismatch:
@@ -271,18 +295,10 @@ class Transport:
                 f"the request {redact(exchange.mismatch, self._spec)}; nothing was sent",
                 where=self._spec.label,
                 hint=_REDIRECTED if exchange.mismatch.startswith("would go") else _CHANGED,
-            ) from None
-        response = exchange.response
-        if failure and (response is None or not response.is_success):
-            self._raise_failure(exchange, failure)
-            return self._answer(exchange, finish_reason=FILTERED)
-        answer = self._received(exchange)
-        if answer.has_output or answer.input_tokens or not answer.failure:
-            return answer
-        raise MalformedResponseError(exchange.problem or failure or answer.failure) from None
+            )
 
-    async def _request(self, question: Question) -> None:
-        """Send a question; the response is stored in the current `_Exchange`.
+    async def _send_request(self, question: Question) -> None:
+        """Send a question; `_read_response` stores the response in the current `_Exchange`.
 
         Requests to /responses use OpenAI's client, because litellm would need the package mcp.
         """
@@ -301,7 +317,7 @@ class Transport:
             await litellm.aembedding(
                 model=self._spec.litellm_id,
                 input=[turn.content for turn in question.messages],
-                **self._request_options | {"client": self._client.openai},
+                **{**self._request_options, "client": self._client.openai},
                 **self._address,
             )
         else:
@@ -319,16 +335,17 @@ class Transport:
             )
             await model.ainvoke(turns, assistant_message=AgnoMessage(role="assistant"))
 
-    def _received(self, exchange: _Exchange) -> Answer:
-        """Return what a successful response contains."""
-        text = "" if exchange.response is None else _text(exchange.response)
-        body, problem = _parse_body(text)
+    def _read_answer(self, exchange: _Exchange) -> Answer:
+        """Return the answer in the response of an exchange."""
+        text = "" if exchange.response is None else _decode_body(exchange.response)
+        body, body_problem = _parse_body(text)
         path = exchange.sent.path if exchange.sent else ""
-        fields = answer_fields(path, body) | identifiers(body)
-        stated = exchange.problem or problem, fields.get("error")
-        if stated[0] and exchange.question.is_embedded:
+        fields = {**answer_fields(path, body), **identifiers(body)}
+        problem = exchange.problem or body_problem
+        if problem and exchange.question.is_embedded:
             fields["text"] = None  # a part of a vector is of no use
-        fields["error"] = ": ".join(filter(None, stated)) or None
+        errors = [error for error in (problem, fields.get("error")) if error]
+        fields["error"] = ": ".join(errors) or None
         if path.endswith("/chat/completions") and fields["text"] and not fields["reasoning"]:
             fields["reasoning"], fields["text"] = parse_content_for_reasoning(fields["text"])
         answer = self._answer(exchange, **fields)
@@ -337,44 +354,73 @@ class Transport:
         return answer
 
     def _answer(self, exchange: _Exchange, **fields: Any) -> Answer:
+        """Return an `Answer` with these fields, the key, the request and the server's address."""
         if self._spec.is_local:
             fields["response_id"] = None
         else:
             fields["address"] = self._origin
         return Answer(key=exchange.question.key, sent=exchange.sent, **fields)
 
-    def _raise_failure(self, exchange: _Exchange, failure: Exception) -> None:
-        """Raise the error of a request without a successful response, unless it was filtered.
+    def _was_filtered(self, exchange: _Exchange, failure: Exception) -> bool:
+        """Return whether a filter of the provider rejected a request."""
+        response = exchange.response
+        if response is None or response.has_redirect_location:
+            return False
+        return isinstance(failure, ContentPolicyViolationError) or _states_filter(response)
 
-        Raises:
-            NotConnectedError: The connection was refused, or the host is unknown.
-            Exception: Any other error; the exception is `failure`.
+    def _request_error(self, exchange: _Exchange, failure: Exception) -> Exception:
+        """Return the error to raise for a request that was not answered and not filtered.
+
+        The error is a `NotConnectedError` if the connection was refused or redirected or the host
+        is unknown, else `failure`.
         """
         response = exchange.response
         if response is None:
-            _check_connected(failure, self._origin)
+            connection_error = _connection_error(failure, self._origin)
+            if connection_error:
+                return connection_error
         elif response.has_redirect_location:
-            place = origin(str(response.url.join(response.headers["Location"])))
-            raise NotConnectedError(
-                f"{self._origin} redirects to {redact(place, self._spec)} ({response.status_code})",
+            new_url = response.url.join(response.headers["Location"])
+            new_origin = redact(origin(str(new_url)), self._spec)
+            return NotConnectedError(
+                f"{self._origin} redirects to {new_origin} ({response.status_code})",
                 "set the final address in models.yaml or llm.api_bases",
-            ) from None
-        elif isinstance(failure, ContentPolicyViolationError) or _is_filtered(response):
-            return
-        if variable := _proxy_variable(self._origin):
-            failure.add_note(f"through the proxy in {variable}")
-        raise failure
+            )
+        proxy_variable = _proxy_variable(self._origin)
+        if proxy_variable:
+            failure.add_note(f"through the proxy in {proxy_variable}")
+        return failure
 
     async def close(self) -> None:
         """Close the connections; must run in the event loop that used them."""
         await self._client.close()  # type: ignore[no-untyped-call]
 
 
-def _check_connected(failure: BaseException, address: str) -> None:
-    """Raise `NotConnectedError` if the host or a proxy refused a connection, or is unknown."""
-    variable = _proxy_variable(address)
-    through = f" through the proxy in {variable}" if variable else ""
-    hint = (f"correct or unset {variable}, or add the host to no_proxy",) if variable else ()
+def _would_use_responses(spec: LLMEntry) -> bool:
+    """Return whether litellm would use OpenAI's /responses although the entry does not state it."""
+    if spec.uses_responses:
+        return False
+    with suppress(Exception):  # litellm does not know the model
+        return bool(litellm.get_model_info(spec.litellm_id)["mode"] == "responses")
+    return False
+
+
+def _connection_error(failure: BaseException, address: str) -> NotConnectedError | None:
+    """Return an error if the host or a proxy refused a connection or is unknown, else None."""
+    reason = _connection_problem(failure)
+    if not reason:
+        return None
+    proxy_variable = _proxy_variable(address)
+    if not proxy_variable:
+        return NotConnectedError(f"cannot connect to {address} ({reason})")
+    return NotConnectedError(
+        f"cannot connect to {address} through the proxy in {proxy_variable} ({reason})",
+        f"correct or unset {proxy_variable}, or add the host to no_proxy",
+    )
+
+
+def _connection_problem(failure: BaseException) -> str | None:
+    """Return why no connection was possible, from an error or its causes; None for other errors."""
     error: BaseException | None = failure
     while error:
         reason = None
@@ -385,18 +431,17 @@ def _check_connected(failure: BaseException, address: str) -> None:
         elif isinstance(error, socket.gaierror):
             reason = error.strerror
         if reason:
-            raise NotConnectedError(
-                f"cannot connect to {address}{through} ({reason})", *hint
-            ) from None
+            return reason
         error = error.__cause__ or error.__context__
+    return None
 
 
 def _bypass_proxies(host: str) -> None:
     """Exclude a host from the proxy settings in the environment."""
     for name in ("no_proxy", "NO_PROXY"):
-        named = os.environ.get(name, "")
-        if host not in named.split(","):
-            os.environ[name] = f"{named},{host}".strip(",")
+        excluded_hosts = os.environ.get(name, "")
+        if host not in excluded_hosts.split(","):
+            os.environ[name] = f"{excluded_hosts},{host}".strip(",")
 
 
 def _proxy_variable(address: str) -> str | None:
@@ -404,31 +449,33 @@ def _proxy_variable(address: str) -> str | None:
     parts = urlsplit(address)
     if urllib.request.proxy_bypass(parts.hostname or ""):
         return None
-    names = (f"{parts.scheme}_proxy", "all_proxy")
-    spelled = (each for name in names for each in (name, name.upper()))
-    return next((name for name in spelled if os.environ.get(name)), None)
+    for name in (f"{parts.scheme}_proxy", "all_proxy"):
+        for spelling in (name, name.upper()):
+            if os.environ.get(spelling):
+                return spelling
+    return None
 
 
-def _is_filtered(response: httpx.Response) -> bool:
+def _states_filter(response: httpx.Response) -> bool:
     """Return whether a response with an error states that a filter rejected the request."""
     if not 400 <= response.status_code < 500:
         return False
     with suppress(ValueError, RecursionError):
         # A 403 with such a message may concern the account and not the question.
         by_message = response.status_code in (400, 422)
-        return is_filtered_error(json.loads(_text(response)), by_message=by_message)
+        return is_filtered_error(json.loads(_decode_body(response)), by_message=by_message)
     return False
 
 
-def _text(response: httpx.Response) -> str:
+def _decode_body(response: httpx.Response) -> str:
     """Return the body of a response as a text, with invalid bytes replaced."""
     return response.content.decode(json.detect_encoding(response.content), "replace")
 
 
 def _parse_body(text: str) -> tuple[dict[str, Any], str | None]:
-    """Return the JSON object in a body, and a problem if it is incomplete.
+    """Return the JSON object in a body (empty if there is none), and why it is incomplete.
 
-    The object is empty if there is none.
+    The second value is None if the object is complete or there is none.
     """
     body = problem = None
     try:

@@ -1,6 +1,7 @@
 """Stop a run whose first answers are unreadable or cut off, or whose prompts are cut off."""
 
 from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
 from pieline.core.errors import UserError
 from pieline.llm.answers import Answer
@@ -16,16 +17,24 @@ FIRST_UNREADABLE = 20
 
 _FAR_BELOW = 0.5
 _BELOW = 0.7
-"""Complete prompts have more than these shares of the estimated tokens: those in the recordings of
-the repository have at least 0.72."""
+"""Fractions of the estimated tokens. A provider counts more tokens for a complete prompt: at least
+0.72 of the estimate for all prompts in the recordings of the repository."""
 _LONGER = 1.25
 _LONGER_TOKENS = 10
 """Ratio and difference of two estimates from which the prompts certainly differ in tokens."""
 
 
+class _PromptSize(NamedTuple):
+    """Number of tokens of a prompt that the server counted, and our estimate."""
+
+    counted: int
+    estimated: int
+
+
 def has_text(answer: Answer) -> bool:
-    """Return whether an answer has a complete text."""
-    return answer_text(answer)[1] is None
+    """Return whether an answer has a complete text (see `answer_text`)."""
+    _, unreadable = answer_text(answer)
+    return unreadable is None
 
 
 class FirstAnswers:
@@ -44,75 +53,90 @@ class FirstAnswers:
         limit_setting: str = "max_tokens",
     ) -> None:
         self._spec, self._is_readable, self._limit_setting = spec, is_readable, limit_setting
-        self._count = self._cut = 0
+        self._answers = 0
+        self._cut_answers = 0
         self._any_readable = False
-        self._prompts: list[tuple[int, int]] = []
+        self._prompts: list[_PromptSize] = []
 
     def add(self, question: Question, answer: Answer) -> None:
         """Add a response to a question."""
-        self._count += 1
-        self._cut += answer.stop_reason == "length"
-        # Most runs parse only their first answer here.
+        self._answers += 1
+        if answer.stop_reason == "length":
+            self._cut_answers += 1
+        # Parsing takes time, so stop parsing after the first readable answer.
         self._any_readable = self._any_readable or self._is_readable(answer)
         if answer.input_tokens and answer.origin == "asked" and not answer.failure:
-            self._prompts.append((answer.input_tokens, estimate_input_tokens(question)))
+            estimated = estimate_input_tokens(question)
+            self._prompts.append(_PromptSize(answer.input_tokens, estimated))
 
     @property
     def are_useless(self) -> bool:
         """Whether there are enough answers, and all of them are of no use."""
-        return self._all_cut or self._none_readable or _are_cut(self._prompts)
+        return self._all_cut or self._none_readable or _are_prompts_cut(self._prompts)
 
     @property
     def _all_cut(self) -> bool:
-        return self._cut == self._count >= FIRST_ANSWERS
+        return self._answers >= FIRST_ANSWERS and self._cut_answers == self._answers
 
     @property
     def _none_readable(self) -> bool:
-        return self._count >= FIRST_UNREADABLE and not self._any_readable
+        return self._answers >= FIRST_UNREADABLE and not self._any_readable
 
-    def error(self, left: Collection[Question]) -> UserError:
+    def error(self, not_asked: Collection[Question]) -> UserError:
         """Return the error of a run that stops because its answers are of no use.
 
         Args:
-            left: Questions that are not asked, at least one.
+            not_asked: Questions that are not asked because the run stops, at least one.
         """
-        switch = "or set llm.stop_when_cut: false to ask only these questions"
         if self._all_cut:
-            limit = next(iter(left)).parameters.get("max_tokens")
-            setting = self._limit_setting
-            if limit is None or limit == (self._spec.defaults or {}).get("max_tokens"):
-                is_own = self._spec.is_local and limit is None
-                field = "context_length" if is_own else "max_tokens in defaults"
-                setting = f"{field} of {self._spec.label} in models.yaml"
-            tokens = "" if limit is None else f" at {limit} tokens"
-            what = f"{self._count} of {self._count} answers are cut off{tokens}"
-            hint = f"raise {setting}, {switch}"
+            limit = next(iter(not_asked)).parameters.get("max_tokens")
+            at_limit = "" if limit is None else f" at {limit} tokens"
+            what = f"{self._answers} of {self._answers} answers are cut off{at_limit}"
+            hint = f"raise {self._name_limit(limit)}"
         elif self._none_readable:
-            what = f"none of {self._count} answers is readable"
-            hint = f"look at one with `pieline ask` and correct the entry in models.yaml, {switch}"
+            what = f"none of {self._answers} answers is readable"
+            hint = "look at one with `pieline ask` and correct the entry in models.yaml"
         else:
-            most = max(self._prompts)
+            most_counted = max(prompt.counted for prompt in self._prompts)
+            most_estimated = max(prompt.estimated for prompt in self._prompts)
             what = (
-                f"the server seems to cut the prompts: it counts at most {most[0]} tokens, but a"
-                f" prompt has about {max(estimate for _, estimate in self._prompts)}"
+                f"the server seems to cut the prompts: it counts at most {most_counted} tokens, but"
+                f" a prompt has about {most_estimated}"
             )
             hint = (
                 "raise its context length (docs/chat_models.md#a-server-that-already-runs) and run"
-                f" `pieline recordings reask --outcome any`, {switch}"
+                " `pieline recordings reask --outcome any`"
             )
         return UserError(
-            f"{what}; {len(left)} questions are not asked", where=self._spec.label, hint=hint
+            f"{what}; {len(not_asked)} questions are not asked",
+            where=self._spec.label,
+            hint=f"{hint}, or set llm.stop_when_cut: false to ask only these questions",
         )
 
+    def _name_limit(self, limit: int | None) -> str:
+        """Return the name of the setting that limits answers; `limit` is the sent `max_tokens`."""
+        default_limit = (self._spec.defaults or {}).get("max_tokens")
+        if limit is not None and limit != default_limit:
+            return self._limit_setting
+        # Without a sent limit, the context length limits the answers of a local model.
+        is_context_length = self._spec.is_local and limit is None
+        field = "context_length" if is_context_length else "max_tokens in defaults"
+        return f"{field} of {self._spec.label} in models.yaml"
 
-def _are_cut(prompts: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a server cut prompts off, given its token counts and our estimates."""
+
+def _are_prompts_cut(prompts: Sequence[_PromptSize]) -> bool:
+    """Return whether a server cuts prompts off, according to its token counts and our estimates.
+
+    The server cuts prompts if it counts far fewer tokens than estimated for all prompts, or if it
+    counts the same maximum for prompts that certainly differ in length.
+    """
     if len(prompts) < FIRST_ANSWERS:
         return False
-    if all(count < _FAR_BELOW * estimate for count, estimate in prompts):
+    if all(prompt.counted < _FAR_BELOW * prompt.estimated for prompt in prompts):
         return True
-    most = max(count for count, _ in prompts)
-    longest = [estimate for count, estimate in prompts if count == most]
-    if len(longest) < FIRST_ANSWERS or max(longest) - min(longest) < _LONGER_TOKENS:
+    most_counted = max(prompt.counted for prompt in prompts)
+    estimates_at_most = [prompt.estimated for prompt in prompts if prompt.counted == most_counted]
+    shortest, longest = min(estimates_at_most), max(estimates_at_most)
+    if len(estimates_at_most) < FIRST_ANSWERS or longest - shortest < _LONGER_TOKENS:
         return False
-    return max(longest) >= _LONGER * min(longest) or most < _BELOW * max(longest)
+    return longest >= _LONGER * shortest or most_counted < _BELOW * longest
