@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
 from typing import Literal
 
 from pieline.languages.language import AnswerWords
@@ -86,7 +85,7 @@ def denies_idioms(prose: str) -> bool:
 
 
 def find_views(text: str) -> set[View]:
-    """Return the views that the clauses of an explanation express about the explained text."""
+    """Return the views (see `View`) that an explanation expresses about the explained text."""
     views: set[View] = set()
     clauses = list(_clauses(text))
     for clause in _relevant_clauses(clauses):
@@ -568,7 +567,7 @@ def _is_denial(clause: list[str], vocabulary: AnswerWords) -> bool:
 
 
 def _extends_list(clause: list[str], vocabulary: AnswerWords) -> bool:
-    """Return whether a clause can continue a list of what is denied: "or figurative language"."""
+    """Return whether a clause can add expressions to a denial: "or other figurative language"."""
     starts_with_expression = not _expression_words(vocabulary).isdisjoint(clause[:2])
     has_only_denial_words = _denial_words(vocabulary).issuperset(clause)
     has_negation = _count_negations(clause, vocabulary) > 0
@@ -586,7 +585,8 @@ def _is_literal_statement(clause: list[str], vocabulary: AnswerWords) -> bool:
 def _count_negations(clause: list[str], vocabulary: AnswerWords) -> int:
     """Return the number of negations in a clause.
 
-    Words of `concord` count only in a clause without other negations, and once ("non c'è nessun…").
+    All words of `concord` together count as one negation, and only in a clause without other
+    negations ("non c'è nessun…").
     """
     negations = sum(word in vocabulary.negations for word in clause)
     return negations or (0 if vocabulary.concord.isdisjoint(clause) else 1)
@@ -627,7 +627,7 @@ def _affirmations(clause: list[str]) -> set[bool]:
 
 
 def _ends_in_negation(clause: list[str]) -> bool:
-    """Return whether no word about figurative or literal use follows a negation in a clause."""
+    """Return whether a negation follows all words about figurative and literal use in a clause."""
     roles = [_roles()[word] for word in clause if word in _roles()]
     return len(clause) > 1 and roles[-1:] == ["negation"]
 
@@ -723,8 +723,8 @@ def _roles() -> dict[str, str]:
 @cache
 def _terms(*fields: str) -> frozenset[str]:
     """Return the words or texts in these fields of `AnswerWords`, in all languages."""
-    return frozenset(
-        chain.from_iterable(
-            getattr(vocabulary, field) for vocabulary in answer_words() for field in fields
-        )
-    )
+    terms: set[str] = set()
+    for vocabulary in answer_words():
+        for field in fields:
+            terms |= getattr(vocabulary, field)
+    return frozenset(terms)

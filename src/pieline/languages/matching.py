@@ -168,7 +168,7 @@ def _content_words(words: Sequence[str], others: Sequence[str], language: str) -
     """Return the content words of a text that is compared with another text.
 
     Light verbs are content words only if both texts have them. Stop words and particles before a
-    stop word are no content words.
+    stop word are not content words.
     """
     lang = get_language(language)
     content_words = []

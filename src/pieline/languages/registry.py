@@ -1,7 +1,7 @@
 """Find the supported languages, which are the modules of this package that define `LANGUAGE`.
 
-Answers are parsed with the vocabularies (`ANSWERS`) of all languages, because the language of an
-answer can differ from that of the prompt.
+Answers are parsed with the vocabularies (`ANSWERS`) of all languages, because an answer and its
+prompt can be in different languages.
 """
 
 import pkgutil

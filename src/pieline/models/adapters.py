@@ -35,20 +35,19 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
     config = check_adapter(entry)
     folder = Path(str(entry.adapter))
     rank = int(config["r"])
-    scale = config["lora_alpha"] / (sqrt(rank) if config.get("use_rslora") else rank)
+    divisor = sqrt(rank) if config.get("use_rslora") else rank
+    scale = config["lora_alpha"] / divisor
+    matrix_pairs = _matrix_pairs(load_file(folder / WEIGHTS), folder, where)
     layers = dict(model.named_modules())
     linear_layers = {name for name, layer in layers.items() if isinstance(layer, torch.nn.Linear)}
     changed, prefix = set(), ""
-    for full_name, (down, up) in _matrix_pairs(load_file(folder / WEIGHTS), folder, where).items():
+    for full_name, (down, up) in matrix_pairs.items():
         # The names in an adapter of a model with a head start with the name of the base model.
         name = full_name if full_name in layers else full_name.partition(".")[2]
         prefix = full_name.removesuffix(name)
         change = up.float() @ down.float()
-        if (
-            name not in linear_layers
-            or layers[name].weight.shape != change.shape
-            or len(down) != rank
-        ):
+        fits_layer = name in linear_layers and layers[name].weight.shape == change.shape
+        if not fits_layer or len(down) != rank:
             raise _misfit_error(full_name, folder, where)
         if _UNUSED_LAYER not in name:
             _require_trained(change, (down, up), full_name, folder)
@@ -65,7 +64,7 @@ def _matrix_pairs(
 ) -> dict[str, tuple[Any, Any]]:
     """Return the two matrices of each layer that an adapter changes, by the layer's full name.
 
-    The first matrix projects down to the adapter's rank (`lora_A` in peft), the second matrix
+    The first matrix projects down to the adapter's rank (`lora_A` in peft), and the second matrix
     projects up (`lora_B`). Their product is the change of the layer's weights.
 
     Raises:

@@ -139,7 +139,7 @@ def _append_entry(path: Path, text: str, entry: Mapping[str, Any]) -> None:
     """Append the text of an entry to a YAML file, which is created if it does not exist.
 
     Raises:
-        UserError: The file would not contain the `entry` in addition to its present content.
+        UserError: The text would not add the `entry`, for example because the file uses braces.
     """
     before = read_text(path) if path.exists() else _SCHEMA_COMMENT
     after = f"{before.rstrip()}\n{text}"
@@ -498,7 +498,7 @@ def _count_parameters(files: Iterable[Path]) -> int | None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; empty if there is no such file or no object in it."""
+    """Return the object in a JSON file; empty if the file is missing or has another type."""
     content = read_json(path) if path.is_file() else {}
     return content if isinstance(content, dict) else {}
 

@@ -128,8 +128,8 @@ class CheckpointSettings:
     Attributes:
         prompts: Nonempty prompts, with the keys `query` and `document`.
         truncate_dim: Number of dimensions to keep; None for all.
-        include_prompt: Whether the vectors of a prompt's tokens are pooled with those of the text.
-        requirements: Field `requirements`: package versions that the checkpoint needs.
+        include_prompt: Whether the pooling includes the vectors of a prompt's tokens.
+        requirements: Versions of packages that the checkpoint needs.
     """
 
     prompts: Mapping[str, str]
@@ -453,7 +453,7 @@ class _CheckpointFiles:
                 self._contradict(file, field, tokens, own, "max_seq_length")
 
     def _prompts(self, entry: EmbedderEntry) -> dict[str, str]:
-        """Check the prompts, and return the nonempty ones by the keys `query` and `document`."""
+        """Check all prompts, and return those to apply, with the keys `query` and `document`."""
         prompts = self._all_prompts()
         for name, field in (("query", "query_prefix"), ("document", "passage_prefix")):
             prompt, prefix = prompts.get(name), getattr(entry, field)
@@ -476,7 +476,7 @@ class _CheckpointFiles:
         return applied
 
     def _default_prompt_name(self) -> str:
-        """Return the name of the prompt for texts that are encoded without one; empty if none."""
+        """Return the name of the prompt for texts without a prompt; empty if there is none."""
         return str(self.model.get("default_prompt_name") or "")
 
     def _all_prompts(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Define base classes for entries of models.yaml, and the kinds that add few fields."""
+"""Define the base classes of entries of models.yaml, and entries with few additional fields."""
 
 import re
 from collections.abc import Mapping

@@ -56,7 +56,7 @@ class RequiredCheckpoint:
 
     @property
     def state(self) -> str:
-        """State to print: in the cache, to download, or the reason why it is unavailable."""
+        """State to print: in the cache, to download, or why the checkpoint is unavailable."""
         if isinstance(self.obstacle, UnreachableError):
             return "not in the cache" + ("; size estimated" if self.missing is not None else "")
         if self.obstacle:
@@ -99,7 +99,7 @@ def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredChec
 
 
 def _choose_entry(entries: Sequence[ModelEntry]) -> ModelEntry:
-    """Return the first of the entries for one checkpoint that allows the download, if any."""
+    """Return the first entry of a checkpoint that allows the download, or else the first entry."""
     for entry in entries:
         if not unpinned_error(entry):
             return entry
@@ -181,7 +181,9 @@ def obstacles(items: Iterable[RequiredCheckpoint]) -> list[str]:
 def pin_commits(
     items: Sequence[RequiredCheckpoint], models: Path
 ) -> tuple[list[RequiredCheckpoint], list[str]]:
-    """Write the commits of unpinned checkpoints of models.yaml to models.local.yaml next to it.
+    """Pin the commits of entries of models.yaml, in the file models.local.yaml next to it.
+
+    Only entries that pin no commit are changed.
 
     Args:
         items: Checkpoints that were looked up.

@@ -51,10 +51,11 @@ def _find_snapshot(spec: LLMEntry) -> Path:
 
     from pieline.models.hub import DOWNLOAD_HINT, unpinned_error
 
-    if obstacle := unpinned_error(spec):
+    obstacle = unpinned_error(spec)
+    if obstacle:
         raise obstacle
     try:
-        # The pattern selects a file that always exists. The code below checks for all files.
+        # Require only one file here, because the cache need not have the complete repository.
         folder = snapshot_download(
             str(spec.repository),
             revision=spec.revision,

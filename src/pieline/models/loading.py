@@ -147,7 +147,7 @@ def require_all_weights(model: Any, location: str, where: str) -> None:
 
 
 def require_complete(model: Any, report: dict[str, Any], where: str) -> None:
-    """Check transformers' report that a model and its checkpoint have the same weights.
+    """Check in transformers' report that a model and its checkpoint have the same weights.
 
     Args:
         model: The loaded model.

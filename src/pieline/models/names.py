@@ -1,4 +1,4 @@
-"""Types of settings that contain names of models. `Study` checks that the models exist."""
+"""Define types of settings that contain names of models. `Study` checks that the models exist."""
 
 from collections.abc import Collection, Iterator
 from typing import Annotated, Any, NamedTuple, get_args

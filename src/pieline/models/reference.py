@@ -1,7 +1,7 @@
 """Compare the entries of a run with pieline's own entries for the papers' models.
 
 `python -m pieline.models.reference` copies pieline's own entries from models.yaml to
-published/model_entries.json. They are called shipped entries in this module.
+published/model_entries.json. In this module, pieline's own entries are called shipped entries.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Estimate the memory of a model's jobs from its entry in models.yaml.
 
 The estimates are rough: they only need to be high enough to schedule a job on a node that can
-finish the job. A retry requests more.
+finish the job. A retry of the job requests more memory.
 """
 
 import math
@@ -178,7 +178,7 @@ def _weights_mb(entry: LLMEntry) -> int:
 
 
 def _bits_per_weight(entry: LLMEntry) -> int:
-    """Return the bits per weight, which GGUF files state in their names, such as Q4_K_M or F16."""
+    """Return the bits per weight, by a GGUF file's name (Q4_K_M, F16) or by the entry's dtype."""
     name_of_gguf = str(entry.path) if entry.is_gguf else ""
     quantization = re.search(r"[QF](\d+)[^.-]*\.gguf$", name_of_gguf)
     if not quantization:

@@ -29,8 +29,8 @@ def package_file(package: str, pattern: str) -> Path:
             hint="install the locked requirements (make environment)",
         )
     matching: list[Path] = []
-    for folder in map(Path, folders):
-        paths = sorted(folder.rglob("*"))
+    for folder in folders:
+        paths = sorted(Path(folder).rglob("*"))
         matching += [path for path in paths if path.relative_to(folder).match(pattern)]
     if len(matching) != 1:
         raise UserError(
