@@ -1,9 +1,9 @@
-"""Read validated hard variants in the released format."""
+"""Read validated hard variants in the format of the public data."""
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,60 +25,89 @@ _HINT = "correct this record"
 _PER_ORIGINAL = 3
 """Number of variants per original in the paper."""
 _KNOWN_EDITS = frozenset({"can → could"})
-"""Known edits of originals in the released variants."""
-_FEW, _MOST_ODD = 3, 1 / 3
+"""Known edits of originals in the public variants."""
+_MAX_FAULTS, _MAX_FAULTY_SHARE = 3, 1 / 3
 """Number and share of variants with the same fault; a file that exceeds both is rejected."""
 _EDITED = 75.0
-"""Minimum similarity (0-100) between a sentence and the original that it was edited from."""
+"""Minimum similarity (0-100) between an edited original and the original."""
 
 
 def read_variants(
     path: str | Path, originals: Sequence[Original], *, source: VariantSource
 ) -> list[Variant]:
-    """Read validated variants in the released format, a JSON array of records.
+    """Read validated variants in the format of the public data, a JSON array of records.
 
-    A record belongs to the original identified by its `sentence_id` (sample) or `sentence`
-    (release). If the variant contains the original, its tokens and tags are projected again from
-    the original. The release also has records with an edited original ("could" for "can"), which
-    belong to the most similar original and keep their own tokens and tags. All variants count as
-    valid by human review.
+    The field `sentence_id` (sample) or `sentence` (public data) of a record identifies the
+    original. If a variant contains its original, the tokens and tags are projected from the
+    original. The public data also has variants with an edited original ("could" for "can"). Such a
+    variant belongs to the most similar original, and keeps the tokens and tags of its record. All
+    variants count as valid by human review.
 
     Raises:
         UserError: The format is wrong, a variant has no original or a different usage, a variant
             contains neither its original nor tokens and tags of an edited one, many variants have a
             different PIE than their originals or damaged texts, or two variants of an original have
-            the same number; the message states the file and, if possible, the record.
+            the same number. The message states the file and, if possible, the record.
     """
-    by_id = {item.id: item for item in originals}
-    by_text = {item.sentence: item for item in originals}
-    variants, with_other_pie = [], []
-    for number, row in enumerate(read_json_records(path), start=1):
+    variants, records_with_other_pie = [], []
+    for number, fields in enumerate(read_json_records(path), start=1):
         where = f"{path}: record {number}"
-        record = validated(_ReleasedVariant, row, where=where, hint=_HINT)
-        original = by_id.get(record.sentence_id or "") or by_text.get(record.sentence)
-        if original is None:
-            original = _most_similar(record.sentence, by_text, where=where)
+        record = validated(_VariantRecord, fields, where=where, hint=_HINT)
+        original = _find_original_of(record, originals, where)
         if record.is_figurative != original.is_figurative:
             hint = "use the original's is_figurative"
             raise UserError("is_figurative differs from the original's", where=where, hint=hint)
         if _has_other_pie(record, original):
-            with_other_pie.append(where)
+            records_with_other_pie.append(where)
         variants.append(_to_variant(record, original, source, where))
-    texts = [(f"{path}: {item.id}", item.sentence) for item in variants]
+    texts = [(f"{path}: {variant.id}", variant.sentence) for variant in variants]
     check_texts(texts, repeated=False)
-    differing = len(with_other_pie)
-    if differing > max(_FEW, len(variants) * _MOST_ODD):
-        problem = f"the PIE differs from the original's ({differing} of {len(variants)} records)"
-        raise UserError(problem, where=with_other_pie[0], hint="check PIE and true_idioms")
-    counts = Counter(item.id for item in variants)
-    if repeated := [name for name, count in counts.items() if count > 1]:
-        hint = "give the variants of an original different numbers"
-        raise UserError(f"{repeated[0]} occurs more than once", where=path, hint=hint)
+    other_pies = len(records_with_other_pie)
+    if _are_too_many(other_pies, variants):
+        problem = f"the PIE differs from the original's ({other_pies} of {len(variants)} records)"
+        raise UserError(problem, where=records_with_other_pie[0], hint="check PIE and true_idioms")
+    _check_numbers(variants, path)
     return variants
 
 
+def _find_original_of(
+    record: "_VariantRecord", originals: Sequence[Original], where: str
+) -> Original:
+    """Return the original of a record, or the most similar original if the original was edited.
+
+    Raises:
+        UserError: No original is similar enough.
+    """
+    for original in originals:
+        if original.id == record.sentence_id:
+            return original
+    original_by_text = {original.sentence: original for original in originals}
+    if record.sentence in original_by_text:
+        return original_by_text[record.sentence]
+    best_match = process.extractOne(
+        record.sentence, list(original_by_text), scorer=fuzz.ratio, score_cutoff=_EDITED
+    )
+    if best_match is None:
+        hint = "use variants and originals of the same version"
+        raise UserError("unknown original", where=where, hint=hint)
+    return original_by_text[best_match[0]]
+
+
+def _are_too_many(faults: int, variants: Sequence[Variant]) -> bool:
+    """Return whether so many variants have the same fault that their file is rejected."""
+    return faults > _MAX_FAULTS and faults > len(variants) * _MAX_FAULTY_SHARE
+
+
+def _check_numbers(variants: Sequence[Variant], path: str | Path) -> None:
+    """Raise a `UserError` if two variants of an original have the same number."""
+    for variant_id, count in Counter(variant.id for variant in variants).items():
+        if count > 1:
+            hint = "give the variants of an original different numbers"
+            raise UserError(f"{variant_id} occurs more than once", where=path, hint=hint)
+
+
 def _to_variant(
-    record: "_ReleasedVariant", original: Original, source: VariantSource, where: str
+    record: "_VariantRecord", original: Original, source: VariantSource, where: str
 ) -> Variant:
     """Convert a record to a variant of an original.
 
@@ -103,81 +132,82 @@ def _to_variant(
         raise UserError(explain(error), where=where, hint=_HINT) from None
     if find_original(original.sentence, text) is not None:
         return variant
-    tokens = _tokens(record)
+
+    # The original was edited, so use the tokens and tags of the record.
+    tokens = _tokens_with_spaces(record)
     if tokens is None or fuzz.partial_ratio(original.sentence, text) < _EDITED:
         hint = "include the original sentence"
         raise UserError("the original is not in the variant", where=where, hint=hint)
-    own = {"tokens": tokens, "tags": tuple(record.tags)}
-    return validated(Variant, variant.model_dump() | own, where=where, hint=_HINT)
+    fields = {**variant.model_dump(), "tokens": tokens, "tags": tuple(record.tags)}
+    return validated(Variant, fields, where=where, hint=_HINT)
 
 
-def _has_other_pie(record: "_ReleasedVariant", original: Original) -> bool:
-    """Return whether a record names another PIE, or other figurative PIEs, than its original."""
-    if record.PIE and not _names(record.PIE, original.pies):
-        return True
-    return bool(record.true_idioms) and not _names(record.true_idioms, original.true_idioms)
-
-
-def _most_similar(text: str, by_text: Mapping[str, Original], *, where: str) -> Original:
-    """Return the original from which a sentence was edited: the most similar one.
-
-    Raises:
-        UserError: No original is similar enough.
-    """
-    similar = process.extractOne(text, list(by_text), scorer=fuzz.ratio, score_cutoff=_EDITED)
-    if similar is None:
-        hint = "use variants and originals of the same version"
-        raise UserError("unknown original", where=where, hint=hint)
-    return by_text[similar[0]]
+def _has_other_pie(record: "_VariantRecord", original: Original) -> bool:
+    """Return whether a record names another PIE than its original."""
+    names_other_pie = bool(record.PIE) and not _contains_all(record.PIE, original.pies)
+    names_other_idiom = bool(record.true_idioms) and not _contains_all(
+        record.true_idioms, original.true_idioms
+    )
+    return names_other_pie or names_other_idiom
 
 
 def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
-    """Raise a `UserError` if many variants lack a usable context, as with a wrong column."""
-    flags = Counter(flag for item in variants for flag in item.flags)
-    faults = {
-        "no context": flags["context_empty"],
-        "a context in another language": flags["wrong_language"],
-        "the text of another variant": len(variants) - len({item.sentence for item in variants}),
+    """Raise a `UserError` if many variants lack a context of their own in the right language.
+
+    A likely cause is that a wrong field was used as the text.
+    """
+    flag_counts = Counter(flag for variant in variants for flag in variant.flags)
+    different_texts = {variant.sentence for variant in variants}
+    fault_counts = {
+        "no context": flag_counts["context_empty"],
+        "a context in another language": flag_counts["wrong_language"],
+        "the text of another variant": len(variants) - len(different_texts),
     }
-    for fault, count in faults.items():
-        if count > max(_FEW, len(variants) * _MOST_ODD):
+    for fault, count in fault_counts.items():
+        if _are_too_many(count, variants):
             problem = f"{fault} in {count} of {len(variants)} variants"
             hint = "write a different context followed by the original in each variant_sentence"
             raise UserError(problem, where=where, hint=hint)
 
 
-def _names(value: Any, pies: Iterable[str]) -> bool:
-    """Return whether a value of any type contains all PIEs, apart from spelling details."""
-    return all(normalize(pie) in normalize(str(value)) for pie in pies)
+def _contains_all(value: Any, pies: Iterable[str]) -> bool:
+    """Return whether the text of a value contains all PIEs, apart from spelling details."""
+    normalized_text = normalize(str(value))
+    return all(normalize(pie) in normalized_text for pie in pies)
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
-    """Return the first difference from the paper's description of variants; empty if there is none.
+    """Return the first difference of variants from the paper's description; empty if none differs.
 
-    The paper states the numbers of originals and variants, three variants per original, and that
-    each variant contains its original with only minor punctuation differences (sections 3.3 and
-    3.4). Known edits are no difference.
+    The paper states the numbers of originals and variants, and three variants per original. Each
+    variant of the paper contains its original with only minor punctuation differences (sections 3.3
+    and 3.4). Known edits of originals do not count as differences.
     """
     language = originals[0].language
     if language not in PRINTED_COUNTS:
         return f"the paper has no variants in {get_language(language).label}"
-    for items, printed, kind in zip(
-        (originals, variants), PRINTED_COUNTS[language], ("originals", "variants"), strict=True
-    ):
-        if len(items) != printed:
-            return f"{len(items)} {kind}, the paper {printed}"
-    counts = Counter(item.original_id for item in variants)
-    for item in originals:
-        if counts[item.id] != _PER_ORIGINAL:
-            return f"{counts[item.id]} variants of {item.id}, the paper {_PER_ORIGINAL}"
-    for name, edits in edited_originals(originals, variants).items():
+    printed_originals, printed_variants = PRINTED_COUNTS[language]
+    if len(originals) != printed_originals:
+        return f"{len(originals)} originals, the paper {printed_originals}"
+    if len(variants) != printed_variants:
+        return f"{len(variants)} variants, the paper {printed_variants}"
+    variant_counts = Counter(variant.original_id for variant in variants)
+    for original in originals:
+        count = variant_counts[original.id]
+        if count != _PER_ORIGINAL:
+            return f"{count} variants of {original.id}, the paper {_PER_ORIGINAL}"
+    for variant_id, edits in edited_originals(originals, variants).items():
         if not _KNOWN_EDITS.issuperset(edits):
-            return f"{name} lacks its original, which the paper's contain: {', '.join(edits)}"
+            return f"{variant_id} lacks its original, which the paper's contain: {', '.join(edits)}"
     return ""
 
 
-def _as_list(value: Any) -> Any:
-    """Parse a list written in Python notation, as in the German release; keep other values."""
+def _parse_python_list(value: Any) -> Any:
+    """Parse a list in Python notation, as in the public German data; return other values as is.
+
+    Raises:
+        ValueError: A text is not in Python notation.
+    """
     if not isinstance(value, str):
         return value
     try:
@@ -189,40 +219,54 @@ def _as_list(value: Any) -> Any:
 def edited_originals(
     originals: Iterable[Original], variants: Iterable[Variant]
 ) -> dict[str, list[str]]:
-    """Return the edits ("can → could") by id of each variant that does not contain its original."""
-    by_id = {item.id: item.sentence for item in originals}
-    return {
-        item.id: _edits(by_id[item.original_id], item.sentence)
-        for item in variants
-        if find_original(by_id[item.original_id], item.sentence) is None
-    }
+    """Return the edits of originals ("can → could"), by id of the variant with an edited original.
+
+    Variants that contain their original are left out.
+    """
+    original_texts = {original.id: original.sentence for original in originals}
+    edits_by_variant = {}
+    for variant in variants:
+        original_text = original_texts[variant.original_id]
+        if find_original(original_text, variant.sentence) is None:
+            edits_by_variant[variant.id] = _find_edits(original_text, variant.sentence)
+    return edits_by_variant
 
 
-def _edits(original: str, variant: str) -> list[str]:
-    """Return edits ("old → new") from the original to the most similar suffix of the variant."""
-    old, all_words = original.split(), variant.split()
-    suffixes = (all_words[start:] for start in range(len(all_words)))
-    new = min(suffixes, key=lambda words: Levenshtein.distance(old, words))
+def _find_edits(original: str, variant: str) -> list[str]:
+    """Return the edits ("old → new") of an original in a variant.
+
+    The edited original is the end of the variant that is most similar to the original.
+    """
+    words, variant_words = original.split(), variant.split()
+    ends_of_variant = [variant_words[start:] for start in range(len(variant_words))]
+    edited_words = min(ends_of_variant, key=lambda end: Levenshtein.distance(words, end))
     edits = []
-    for change in Levenshtein.opcodes(old, new):
+    for change in Levenshtein.opcodes(words, edited_words):
         if change.tag != "equal":
-            before = " ".join(old[change.src_start : change.src_end])
-            after = " ".join(new[change.dest_start : change.dest_end])
-            edits.append(f"{before or '-'} → {after or '-'}")
+            old = " ".join(words[change.src_start : change.src_end])
+            new = " ".join(edited_words[change.dest_start : change.dest_end])
+            edits.append(f"{old or '-'} → {new or '-'}")
     return edits
 
 
-def _tokens(record: "_ReleasedVariant") -> tuple[str, ...] | None:
-    """Return the tokens with their trailing spaces; None if they do not match the variant."""
-    if not (isinstance(record.tokens, list) and isinstance(record.tags, list)):
+def _tokens_with_spaces(record: "_VariantRecord") -> tuple[str, ...] | None:
+    """Return the tokens of a record, each with its trailing space in the variant.
+
+    The result is None if the record lacks tokens or tags, or if the tokens do not match the
+    variant.
+    """
+    if not isinstance(record.tokens, list) or not isinstance(record.tags, list):
         return None
     pattern = "".join(rf"({re.escape(str(token).strip())}\s*)" for token in record.tokens)
     match = re.fullmatch(pattern, record.variant_sentence)
-    return match and match.groups()
+    return match.groups() if match else None
 
 
-class _ReleasedVariant(Frozen):
-    """Record of the released variants, or of the sample's, which identify originals by id."""
+class _VariantRecord(Frozen):
+    """Record of a variant in the public data or in the sample.
+
+    The sample identifies the original by `sentence_id`, and the public data by `sentence`.
+    """
 
     sentence_id: str | None = None
     sentence: str
@@ -233,4 +277,4 @@ class _ReleasedVariant(Frozen):
     tokens: Any = None
     tags: Any = None
     tag_ids: Any = None
-    true_idioms: Annotated[tuple[str, ...] | None, BeforeValidator(_as_list)] = None
+    true_idioms: Annotated[tuple[str, ...] | None, BeforeValidator(_parse_python_list)] = None

@@ -1,7 +1,8 @@
 """Validate hard variants with automatic checks and human reviews in Label Studio.
 
-A task in Label Studio shows an original text with its gold label and a text derived from it; the
-annotator marks it as valid, corrects it, or marks it as invalid (section 3.4, appendix E).
+A task in Label Studio shows an original, its gold label, and a text derived from the original. The
+annotator marks the derived text as valid, corrects it, or marks it as invalid (section 3.4,
+appendix E).
 """
 
 from collections import Counter, defaultdict
@@ -20,9 +21,15 @@ from pieline.core.texts import nfc
 from pieline.languages.identification import is_in_language
 from pieline.languages.matching import contains_pie
 from pieline.languages.registry import get_language, language_codes
-from pieline.studies.jam.bio import OUTSIDE, Tag
+from pieline.studies.jam.bio import OUTSIDE
 from pieline.studies.jam.records import Flag, JamSentence, Original, Variant
-from pieline.studies.jam.variants.projection import find_original, project_tags, tokenize
+from pieline.studies.jam.variants.projection import (
+    count_words,
+    find_context,
+    find_original,
+    project_tags,
+    tokenize,
+)
 
 HumanVerdict = Literal["valid", "corrected", "invalid"]
 VERDICTS = {
@@ -30,8 +37,9 @@ VERDICTS = {
     "corrected": "it is valid as rewritten below",
     "invalid": "it breaks the guidelines and cannot be repaired",
 }
+"""Explanations of the verdicts for annotators."""
 _CONTROLS = ("verdict", "correction", "note")
-"""Control names in the labeling configuration."""
+"""Names of the input fields in the labeling configuration."""
 _ADJUDICATION_COLUMNS = ["item_id", "reviewed", "verdict", "text", "note"]
 
 
@@ -44,7 +52,7 @@ class Review(Record):
         text: Corrected text; null unless the verdict is `corrected`.
         note: Remark of the annotator.
         annotator: Name of the annotator; `adjudication` for a joint decision.
-        reviewed: Text that was reviewed; null if not recorded.
+        reviewed: Text that was reviewed; null if this text was not recorded.
     """
 
     item_id: Id
@@ -55,8 +63,9 @@ class Review(Record):
     reviewed: str | None = None
 
     @model_validator(mode="after")
-    def _has_its_text(self) -> "Review":
-        if (self.text is None) != (self.verdict != "corrected"):
+    def _only_corrections_have_text(self) -> "Review":
+        has_text = self.text is not None
+        if has_text != (self.verdict == "corrected"):
             raise ValueError("text is required for corrected items, and not allowed for others")
         return self
 
@@ -64,8 +73,9 @@ class Review(Record):
 def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
     """Return the labeling configuration in Label Studio's XML format.
 
-    `text_name` is the heading of the reviewed text ("Hard variant"); `criteria` are the validity
-    criteria shown to the annotator.
+    Args:
+        text_name: Heading of the text to review, such as "Hard variant".
+        criteria: Criteria of a valid text, which are shown to annotators.
     """
     return f"""<View>
   <Header value="Original sentence"/>
@@ -92,18 +102,24 @@ def read_export(path: str | Path) -> list[Review]:
 
     Raises:
         UserError: The file is not a Label Studio export of these tasks, has no answers, or has an
-            unknown verdict, several verdicts in one annotation or a correction without text; the
+            unknown verdict, several verdicts in one annotation, or a correction without text. The
             message states the file and, if known, the task.
     """
     rows = reviewed_rows(path, ("item_id", "text"), {name: name for name in _CONTROLS})
     reviews = []
-    for where, annotator, fields in rows:
-        answer = {name: fields.get(name, "") for name in ("item_id", "verdict", "note")}
-        answer |= {"annotator": annotator, "reviewed": fields["text"]}
-        # With another verdict, the text area may contain its unchanged initial text.
-        if answer["verdict"] == "corrected":
-            answer["text"] = fields.get("correction", "")
-        reviews.append(_review(answer, where))
+    for where, annotator, answer in rows:
+        verdict = answer.get("verdict", "")
+        # Without a correction, the input field may contain the unchanged text of the variant.
+        corrected_text = answer.get("correction", "") if verdict == "corrected" else ""
+        review_fields = {
+            "item_id": answer.get("item_id", ""),
+            "verdict": verdict,
+            "text": corrected_text,
+            "note": answer.get("note", ""),
+            "annotator": annotator,
+            "reviewed": answer["text"],
+        }
+        reviews.append(_make_review(review_fields, where))
     if not reviews:
         hint = "submit the annotations, and export them again"
         raise UserError("no task has been answered", where=path, hint=hint)
@@ -115,22 +131,23 @@ def read_adjudications(path: str | Path) -> list[Review]:
 
     Raises:
         UserError: The header or a row is invalid, a reviewed text is missing, or an item occurs
-            twice; the message states the file and, if known, the line.
+            twice. The message states the file and, if known, the line.
     """
     hint = "fill in the table of disputed variants written by the workflow"
+    answer_columns = {name: name for name in ("verdict", "text", "note")}
+    rows = reviewed_rows(path, ("item_id", "reviewed"), answer_columns, hint=hint)
     reviews = []
-    answers = {name: name for name in ("verdict", "text", "note")}
-    for where, _, fields in reviewed_rows(path, ("item_id", "reviewed"), answers, hint=hint):
+    for where, _, fields in rows:
         if not fields["reviewed"]:
             raise UserError("the cell `reviewed` is empty", where=where, hint=hint)
-        reviews.append(_review({**fields, "annotator": "adjudication"}, where))
+        reviews.append(_make_review({**fields, "annotator": "adjudication"}, where))
     check_unique_ids([review.item_id for review in reviews], where=path)
     return reviews
 
 
 def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
-    """Write a tab-separated adjudication form with one row for each text; keys are item ids."""
-    rows = ({"item_id": name, "reviewed": text} for name, text in texts.items())
+    """Write a tab-separated form for decisions on disputed items; `texts` are the texts by id."""
+    rows = [{"item_id": item_id, "reviewed": text} for item_id, text in texts.items()]
     write_sheet(path, _ADJUDICATION_COLUMNS, rows)
 
 
@@ -139,33 +156,38 @@ def settle_reviews(
 ) -> tuple[dict[str, Review], list[str]]:
     """Return the final review of each item, and the ids of disputed items.
 
-    An adjudication takes precedence. Otherwise, all reviews of an item must have the same verdict
-    and correction; if they differ, the item is disputed and has no final review.
+    An adjudication is final. Without an adjudication, all reviews of an item must have the same
+    verdict and correction. If these reviews differ, the item is disputed and has no final review.
     """
-    decided = {review.item_id: review for review in adjudications}
-    by_item: dict[str, list[Review]] = defaultdict(list)
+    final_reviews = {review.item_id: review for review in adjudications}
+    open_reviews: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
-        if review.item_id not in decided:
-            by_item[review.item_id].append(review)
-    disputed = []
-    for item_id, several in by_item.items():
-        if len({(review.verdict, review.text) for review in several}) > 1:
-            disputed.append(item_id)
+        if review.item_id not in final_reviews:
+            open_reviews[review.item_id].append(review)
+    disputed_ids = []
+    for item_id, reviews_of_item in open_reviews.items():
+        different_decisions = {(review.verdict, review.text) for review in reviews_of_item}
+        if len(different_decisions) > 1:
+            disputed_ids.append(item_id)
         else:
-            decided[item_id] = several[0]
-    return decided, disputed
+            final_reviews[item_id] = reviews_of_item[0]
+    return final_reviews, disputed_ids
 
 
-def _review(fields: Mapping[str, str], where: str) -> Review:
-    """Return a review from the nonempty fields of an answer."""
-    filled = {key: value for key, value in fields.items() if value}
-    return validated(Review, filled, where=where, hint="correct this answer")
+def _make_review(fields: Mapping[str, str], where: str) -> Review:
+    """Return a review with these fields, without the empty ones.
+
+    Raises:
+        UserError: A field is missing or invalid.
+    """
+    nonempty_fields = {name: text for name, text in fields.items() if text}
+    return validated(Review, nonempty_fields, where=where, hint="correct this answer")
 
 
 MIN_CONTEXT_WORDS = 3
 MAX_CONTEXT_WORDS = 120
 DUPLICATE_SIMILARITY = 0.9
-"""Limits of the automatic checks (ours; the paper states none)."""
+"""Limits of the automatic checks, which we chose because the paper states no limits."""
 CRITERIA = (
     "The variant contains the original sentence word for word; only small differences in "
     "punctuation are allowed.",
@@ -187,8 +209,8 @@ def check_text(
 ) -> tuple[Flag, ...]:
     """Return the problems that automatic checks find in a variant's text.
 
-    - `original_missing`: The original is not in the text, even with minor punctuation differences.
-      No other check is applied.
+    - `original_missing`: The text does not contain the original, even with minor punctuation
+      differences. No other check is applied.
     - `original_not_last`: Text follows the original.
     - `context_empty`, `context_too_short`, `context_too_long`: The context has too few or too many
       words.
@@ -196,46 +218,61 @@ def check_text(
     - `other_pie`: The context contains another known PIE. A human reviewer decides, because the
       other PIE may be used literally.
     - `wrong_language`: The context is not in the language of the original.
-    - `duplicate`: The context is nearly identical to that of an earlier variant of the same
-      original.
+    - `duplicate`: The context is nearly identical to the context of an earlier variant.
+
+    Args:
+        original: Original of the variant.
+        text: Text of the variant.
+        siblings: Texts of the earlier variants of the same original.
+        known_pies: PIEs of all originals.
     """
-    place = find_original(original.sentence, text)
-    if place is None:
+    span = find_original(original.sentence, text)
+    if span is None:
         return ("original_missing",)
+    context, text_after = text[: span.start].strip(), text[span.end :]
     language = original.language
-    context = text[: place.start].strip()
-    words = sum(token[0].isalnum() for token in tokenize(context))
+    words = count_words(context)
     other_pies = [pie for pie in known_pies if pie not in original.pies]
-    findings: Mapping[Flag, bool] = {
-        "original_not_last": any(letter.isalnum() for letter in text[place.end :]),
+    sibling_similarities = [_similarity(context, original, sibling) for sibling in siblings]
+    language_code = get_language(language).code
+    is_present: Mapping[Flag, bool] = {
+        "original_not_last": any(character.isalnum() for character in text_after),
         "context_empty": words == 0,
         "context_too_short": 0 < words < MIN_CONTEXT_WORDS,
         "context_too_long": words > MAX_CONTEXT_WORDS,
-        "pie_repeated": any(contains_pie(context, pie, language=language) for pie in original.pies),
-        "other_pie": any(contains_pie(context, pie, language=language) for pie in other_pies),
-        "wrong_language": not is_in_language(
-            context, get_language(language).code, language_codes()
-        ),
-        "duplicate": any(
-            _similarity(context, original, sibling) >= DUPLICATE_SIMILARITY for sibling in siblings
-        ),
+        "pie_repeated": _contains_any(context, original.pies, language),
+        "other_pie": _contains_any(context, other_pies, language),
+        "wrong_language": not is_in_language(context, language_code, language_codes()),
+        "duplicate": max(sibling_similarities, default=0.0) >= DUPLICATE_SIMILARITY,
     }
-    return tuple(flag for flag, is_present in findings.items() if is_present)
+    return tuple(flag for flag in is_present if is_present[flag])
+
+
+def _contains_any(text: str, pies: Iterable[str], language: str) -> bool:
+    """Return whether a text contains one of these PIEs, in any inflection."""
+    return any(contains_pie(text, pie, language=language) for pie in pies)
 
 
 def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> Variant:
-    """Create a variant with the tags of its original; `fields` are its other fields.
+    """Return a variant of an original, with the original's tags in the variant's text.
 
-    If the text does not contain the original, all tags are O. Such variants are not used, because
-    the automatic checks flag them.
+    If the text does not contain the original, all tags are O. Such a variant is not used, because
+    the automatic checks flag it.
+
+    Args:
+        original: The original.
+        text: Text of the variant.
+        **fields: Fields of the variant that the original does not determine. `true_idioms` is
+            optional; by default, it is that of the original.
     """
     elides = get_language(original.language).elides
-    tags: list[Tag]
-    if projected := project_tags(original.tokens, original.tags, text, elides=elides):
+    projected = project_tags(original.tokens, original.tags, text, elides=elides)
+    if projected:
         tokens, tags = projected
     else:
         tokens = tokenize(text, elides=elides)
-        tags = [OUTSIDE] * len(tokens)
+        tags = [OUTSIDE for _ in tokens]
+    fields.setdefault("true_idioms", original.true_idioms)
     return Variant(
         language=original.language,
         sentence=text,
@@ -244,7 +281,7 @@ def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> 
         pies=original.pies,
         is_figurative=original.is_figurative,
         original_id=original.id,
-        **({"true_idioms": original.true_idioms} | fields),
+        **fields,
     )
 
 
@@ -252,54 +289,59 @@ def check_variants(
     originals: Iterable[Original],
     variants: Iterable[Variant],
 ) -> list[Variant]:
-    """Return the variants with flags of all automatic checks, sorted by original and number."""
-    by_id = {item.id: item for item in originals}
-    pies = sorted({pie for item in by_id.values() for pie in item.pies})
-    siblings: dict[str, list[str]] = defaultdict(list)
-    checked = []
-    for item in sorted(variants, key=lambda item: (item.original_id, item.number)):
-        earlier = siblings[item.original_id]
+    """Return the variants with the flags of all automatic checks, sorted by original and number.
+
+    The flag `not_reviewed_by_model` is kept; other earlier flags are replaced.
+    """
+    original_by_id = {original.id: original for original in originals}
+    known_pies = sorted({pie for original in original_by_id.values() for pie in original.pies})
+    earlier_texts: dict[str, list[str]] = defaultdict(list)
+    checked_variants = []
+    for variant in sorted(variants, key=lambda variant: (variant.original_id, variant.number)):
+        siblings = earlier_texts[variant.original_id]
         flags = check_text(
-            by_id[item.original_id],
-            item.sentence,
-            siblings=earlier,
-            known_pies=pies,
+            original_by_id[variant.original_id],
+            variant.sentence,
+            siblings=siblings,
+            known_pies=known_pies,
         )
-        kept = tuple(flag for flag in item.flags if flag == "not_reviewed_by_model")
-        checked.append(item.model_copy(update={"flags": kept + flags}))
-        earlier.append(item.sentence)
-    return checked
+        if "not_reviewed_by_model" in variant.flags:
+            flags = ("not_reviewed_by_model", *flags)
+        checked_variants.append(variant.model_copy(update={"flags": flags}))
+        siblings.append(variant.sentence)
+    return checked_variants
 
 
 def review_items(
     originals: Iterable[Original], variants: Iterable[Variant]
 ) -> list[dict[str, str]]:
-    """Return the review tasks: each variant with its original and the gold label (appendix E)."""
-    by_id = {item.id: item for item in originals}
+    """Return the fields of the review task of each variant (appendix E)."""
+    original_texts = {original.id: original.sentence for original in originals}
     return [
         {
-            "item_id": item.id,
-            "original": by_id[item.original_id].sentence,
-            "expression": ", ".join(item.pies),
-            "gold_label": "figurative" if item.is_figurative else "literal",
-            "text": item.sentence,
+            "item_id": variant.id,
+            "original": original_texts[variant.original_id],
+            "expression": ", ".join(variant.pies),
+            "gold_label": "figurative" if variant.is_figurative else "literal",
+            "text": variant.sentence,
         }
-        for item in variants
+        for variant in variants
     ]
 
 
 def check_reviews(variants: Iterable[Variant], reviews: Iterable[Review], *, where: str) -> None:
-    """Validate that reviews refer to these variants; `where` names the review files in errors.
+    """Raise a `UserError` if a reviewed variant does not exist, or if its text has changed.
 
-    Raises:
-        UserError: A reviewed variant does not exist, or its text has changed.
+    `where` names the review files in error messages.
     """
-    texts = {item.id: item.sentence for item in variants}
+    texts = {variant.id: variant.sentence for variant in variants}
     for review in reviews:
         if review.item_id not in texts:
             hint = "export the tasks of these variants again"
             raise UserError(f"unknown variant {review.item_id!r}", where=where, hint=hint)
-        if review.reviewed is not None and nfc(review.reviewed) != nfc(texts[review.item_id]):
+        if review.reviewed is None:
+            continue
+        if nfc(review.reviewed) != nfc(texts[review.item_id]):
             raise UserError(
                 f"the review of {review.item_id!r} is for a different text",
                 where=where,
@@ -314,58 +356,85 @@ def apply_reviews(
     *,
     where: str,
 ) -> list[Variant]:
-    """Apply human verdicts and corrections to the variants, and check the results.
+    """Return the variants with human verdicts and corrections, after all automatic checks.
 
-    `reviews` are settled and validated reviews by variant id; `where` names their files in error
-    messages.
+    Args:
+        originals: Originals of the variants.
+        variants: Variants before the reviews.
+        reviews: Final reviews (see `settle_reviews`), by variant id.
+        where: Names of the review files, for error messages.
 
     Raises:
         UserError: An accepted variant lacks its original, so that its gold tags are unknown; or a
             correction has no context, a context in another language, or the text of another
             variant.
     """
-    by_id = {item.id: item for item in originals}
-    reviewed = []
-    for item in variants:
-        review = reviews.get(item.id)
+    original_by_id = {original.id: original for original in originals}
+    updated_variants = []
+    for variant in variants:
+        review = reviews.get(variant.id)
         if review is None:
-            reviewed.append(item)
-            continue
-        fields = item.model_dump(include={"number", "source", "flags", "model_verdict"})
-        fields |= {"verdict": review.verdict, "note": review.note or item.note}
-        text = review.text or item.sentence
-        reviewed.append(make_variant(by_id[item.original_id], text, **fields))
-    checked = check_variants(originals, reviewed)
-    accepted = [item for item in checked if item.verdict != "invalid"]
-    for item in accepted:
-        if item.id in reviews and "original_missing" in item.flags:
+            updated_variants.append(variant)
+        else:
+            original = original_by_id[variant.original_id]
+            updated_variants.append(_apply_review(variant, review, original))
+    checked_variants = check_variants(originals, updated_variants)
+    _check_accepted(checked_variants, reviews, where)
+    return checked_variants
+
+
+def _apply_review(variant: Variant, review: Review, original: Original) -> Variant:
+    """Return a variant with the verdict, note and correction of a review."""
+    fields = variant.model_dump(include={"number", "source", "flags", "model_verdict"})
+    return make_variant(
+        original,
+        review.text or variant.sentence,
+        verdict=review.verdict,
+        note=review.note or variant.note,
+        **fields,
+    )
+
+
+def _check_accepted(variants: Sequence[Variant], reviews: Collection[str], where: str) -> None:
+    """Raise a `UserError` if a variant that a reviewer accepted or corrected is unusable.
+
+    `reviews` are the ids of reviewed variants; `where` names the review files in error messages.
+    """
+    not_invalid = [variant for variant in variants if variant.verdict != "invalid"]
+    accepted = [variant for variant in not_invalid if variant.id in reviews]
+    for variant in accepted:
+        if "original_missing" in variant.flags:
             raise UserError(
                 "the variant does not contain its original",
-                where=f"{where}: {item.id}",
+                where=f"{where}: {variant.id}",
                 hint="correct it to contain the original, or mark it as invalid",
             )
-    texts = Counter(item.sentence for item in accepted)
-    for item in accepted:
-        if item.id in reviews and item.verdict == "corrected":
-            _check_correction(item, copies=texts[item.sentence], where=f"{where}: {item.id}")
-    return checked
+    text_counts = Counter(variant.sentence for variant in not_invalid)
+    for variant in accepted:
+        if variant.verdict == "corrected":
+            copies = text_counts[variant.sentence]
+            _check_correction(variant, copies=copies, where=f"{where}: {variant.id}")
 
 
 def _check_correction(corrected: Variant, *, copies: int, where: str) -> None:
-    """Raise a `UserError` for an unusable correction; `copies` is the number of equal variants."""
-    problem = ""
+    """Raise a `UserError` if a corrected variant is unusable.
+
+    `copies` is the number of variants with the same text, including the corrected variant.
+    """
     if "context_empty" in corrected.flags:
         problem = "no context before the original"
     elif "wrong_language" in corrected.flags:
         problem = "a context in another language"
     elif copies > 1:
         problem = "the text of another variant"
-    if problem:
-        raise UserError(problem, where=where, hint="correct it again, or mark it as invalid")
+    else:
+        return
+    raise UserError(problem, where=where, hint="correct it again, or mark it as invalid")
 
 
 def _similarity(context: str, original: Original | JamSentence, sibling: str) -> float:
-    """Return the similarity (0-1) of a context and the context of the variant `sibling`."""
-    place = find_original(original.sentence, sibling)
-    other = sibling if place is None else sibling[: place.start].strip()
-    return float(fuzz.ratio(context.casefold(), other.casefold())) / 100
+    """Return the similarity (0-1) of a context and the context of another variant, `sibling`."""
+    sibling_context = find_context(original.sentence, sibling)
+    if sibling_context is None:
+        sibling_context = sibling
+    return float(fuzz.ratio(context.casefold(), sibling_context.casefold())) / 100
