@@ -14,7 +14,7 @@ TAG_IDS: dict[str, int] = {tag: tag_id for tag_id, tag in enumerate(TAGS)}
 
 
 class Span(NamedTuple):
-    """A half-open range of token indices or of characters."""
+    """A range of token indices or of characters, where `end` is not included."""
 
     start: int
     end: int

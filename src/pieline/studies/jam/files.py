@@ -17,7 +17,7 @@ class Jam(Study[JamSettings]):
     """Base class of the ID10M-JAM study, which the study's modules use as a type."""
 
     def added_settings(self) -> list[str]:
-        """Return the encoder settings that add training texts (see `ADDED`); none in the paper."""
+        """Return the encoder settings that add training texts; the paper has no such settings."""
         return []
 
 
@@ -45,10 +45,10 @@ def written_languages(study: Jam) -> list[str]:
 
 
 def limit_of_originals(study: Jam, language: str) -> int | None:
-    """Return the maximum number of originals; None for all.
+    """Return the maximum number of originals in the file of originals; None means all originals.
 
-    Validated variants must be matched with all originals. Therefore, if variants are read, the
-    dataset is limited instead.
+    Validated variants must be matched with all originals. Therefore, the result is None if the
+    study reads validated variants, and the dataset is limited instead.
     """
     reads_variants = has_variants(study) and not is_written(study, language)
     return None if reads_variants else study.project.limit
@@ -122,7 +122,7 @@ def _has_file(study: Jam, pattern: str, language: str) -> bool:
 
 
 def released_originals(study: Jam, language: str) -> str | None:
-    """Return the path of the public originals; None if no decisions are derived from them."""
+    """Return the path of the public originals; None if the decisions have another source."""
     is_source = decided_by(study, language) == "release"
     return paths.RELEASED_ORIGINALS.format(language=language) if is_source else None
 
@@ -174,7 +174,7 @@ def variants_of(study: Jam, language: str) -> str:
 
 
 def released_variants(study: Jam, language: str) -> str | None:
-    """Return the path of the public variants; None if the dataset does not use public variants."""
+    """Return the path of the public variants; None if the variants have another source."""
     is_public = study.settings.variants.source == "released" and not is_written(study, language)
     return variants_file(study, language) if is_public else None
 

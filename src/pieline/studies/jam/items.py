@@ -118,7 +118,10 @@ class _JudgedAnswer(NamedTuple):
 
     @property
     def drifted(self) -> bool | None:
-        """Whether only the answer to the original is correct; None if the original is missing."""
+        """Whether this answer is wrong although the answer to the original is correct.
+
+        The result is None if the original is missing.
+        """
         if self.correct is None:
             return None
         return bool(self.original_correct) and not self.correct

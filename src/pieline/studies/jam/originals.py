@@ -558,7 +558,7 @@ def _most_similar(text: str, raw: Sequence[str], candidates: range) -> int | Non
 def _similarity(released: str, raw: str) -> float:
     """Return the similarity (0-100) of a public original and a raw sentence.
 
-    Surplus text before or after the original in a longer raw sentence does not count.
+    If the raw sentence is longer, additional text at its beginning or end is ignored.
     """
     similarity = fuzz.ratio(released, raw)
     if len(released) < len(raw):

@@ -153,7 +153,7 @@ def by_original(sentences: Iterable[JamSentence]) -> dict[str, list[JamSentence]
 
 
 def load_sentences(path: str | Path) -> list[JamSentence]:
-    """Read the sentences of a dataset, or the originals as such sentences.
+    """Read the sentences of a dataset, or read originals and convert them to sentences.
 
     `path` is a file in `results/datasets/jam/` or `results/originals/jam/`.
 

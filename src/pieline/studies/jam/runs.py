@@ -379,7 +379,8 @@ def models(study: Jam) -> list[str]:
 def archived_models(study: Jam) -> set[str]:
     """Return the models whose weights are not needed, because archives contain all their runs.
 
-    The model of the attention analysis and the writer of variants are not among them.
+    The model of the attention analysis and the writer of variants are left out, because other jobs
+    need their weights.
     """
     models_with_other_uses = {study.settings.attention, study.settings.variants.model}
     return study.plan.archived_models() - models_with_other_uses

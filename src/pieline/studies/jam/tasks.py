@@ -61,7 +61,7 @@ def parameters(study: Jam, model: str, setting: str) -> Arranged | FewShot | Zer
 
 
 def identification(study: Jam, **wildcards: str) -> Identification:
-    """Return the task of identifying the idioms in the sentences of a run's language."""
+    """Return the task that asks a model for the idioms in the sentences of one run."""
     language, setting = wildcards["language"], wildcards["setting"]
     inputs = {"sentences": files.sentences(study, language)}
     if files.uses_neutral_contexts(study, setting):
@@ -70,7 +70,7 @@ def identification(study: Jam, **wildcards: str) -> Identification:
 
 
 def neutral_identification(study: Jam, **wildcards: str) -> Identification:
-    """Return the task of identifying the idioms in neutral variants (appendix G)."""
+    """Return the task that asks a model for the idioms in neutral variants (appendix G)."""
     inputs = {"sentences": paths.NEUTRAL_VARIANTS.format(**wildcards)}
     return _make_identification(study, wildcards, inputs, paths.NEUTRAL_PREDICTIONS, "jam_neutral")
 
@@ -82,7 +82,7 @@ def _make_identification(
     predictions_pattern: str,
     recordings_folder: str,
 ) -> Identification:
-    """Return a task of identifying idioms, given its sentence files by input name."""
+    """Return a task that asks a model for idioms; `sentence_files` are inputs by name."""
     language, model, setting = wildcards["language"], wildcards["model"], wildcards["setting"]
     inputs = {**sentence_files, **paths.prompt_files(study, setting)}
     if train := files.examples(study, language, setting):

@@ -65,6 +65,7 @@ def _parse_list(text: str) -> list[str]:
 
 
 def _is_list_of_texts(value: Any) -> bool:
+    """Return whether a value is a list that contains only texts."""
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
@@ -112,7 +113,7 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
 
 @dataclass(frozen=True)
 class _ExternalAnswer:
-    """External idioms or tags of a sentence; `where` is their file and line for error messages."""
+    """External idioms or tags of a sentence, and their file and line for error messages."""
 
     sentence: JamSentence
     idioms: list[str] | None

@@ -127,12 +127,14 @@ def _lines_of_sentences(path: str | Path) -> Iterator[tuple[int, list[str]]]:
         if line:
             sentence_lines.append(line)
         elif sentence_lines:
-            yield number - len(sentence_lines), sentence_lines
+            first_line = number - len(sentence_lines)
+            yield first_line, sentence_lines
             sentence_lines = []
         else:
             surplus_lines.append(number)
     if sentence_lines:
-        yield len(lines) + 1 - len(sentence_lines), sentence_lines
+        first_line = len(lines) + 1 - len(sentence_lines)
+        yield first_line, sentence_lines
     if surplus_lines:
         skipped = f"skipped {pluralize(len(surplus_lines), 'surplus blank line')}"
         print(f"{path}: {skipped}, the first is line {surplus_lines[0]}", file=sys.stderr)

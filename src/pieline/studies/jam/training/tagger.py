@@ -224,10 +224,10 @@ def load_tagger(
 
     Args:
         entry: Entry of the encoder.
-        weights: Folder of a fine-tuned tagger. If it is None, the published encoder gets a new
-            tagging head.
+        weights: Folder of a fine-tuned tagger; None for the published encoder with a new tagging
+            head.
         seed: Seed for initializing a new tagging head.
-        device: Device of the model. If it is None, the device is the GPU if there is one.
+        device: Device of the model; None for the GPU if there is one, and for the CPU otherwise.
 
     Raises:
         UserError: The checkpoint is incomplete; the hint states how to fix the checkpoint.

@@ -42,7 +42,7 @@ WRITTEN = 5
 
 
 class WrittenVariants(BaseModel):
-    """Answer of the writing model."""
+    """Answer of the writing model: the texts of the variants of one original."""
 
     variants: list[str] = Field(min_length=1)
 
@@ -57,7 +57,7 @@ class TextReview(BaseModel):
 
 
 class TextReviews(BaseModel):
-    """Answer of the validating model."""
+    """Answer of the validating model: reviews of the variants of one original."""
 
     reviews: list[TextReview] = Field(min_length=1)
 
@@ -193,7 +193,7 @@ def questions_ahead(
     Args:
         originals: The originals.
         writing: Model, request parameters and prompts.
-        recorded: Function that returns the recorded answers to questions with these keys, by key.
+        recorded: Function that takes keys of questions, and returns the recorded answers by key.
     """
     writing_questions = _writing_questions(originals, writing)
     answers = recorded([question.key for question in writing_questions.values()])
@@ -348,7 +348,7 @@ class _VariantTask(Task):
         return "jam.variants.max_tokens"
 
     def _writing(self, entry: LLMEntry, prompt: str) -> VariantWriting:
-        """Return the model, request parameters and prompt folder; `prompt` names a prompt input."""
+        """Return what the calls need; `prompt` is the name of an input in the folder of prompts."""
         return VariantWriting(entry, self.generation, Path(self.inputs[prompt]).parent)
 
     def _save(self, variants: Iterable[BaseModel], report: Mapping[str, Any]) -> None:
@@ -382,7 +382,7 @@ class HardVariants(_VariantTask):
         self._save(check_variants(originals, variants), report)
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Return the reviews in an answer to the second call, or the texts in one to the first."""
+        """Return the reviews in an answer to the second call, or the texts in any other answer."""
         reviews = parse_object(answer, TextReviews)
         return reviews if reviews.outcome.is_readable else super().reading(answer)
 
@@ -462,9 +462,12 @@ def _get_texts(written: Mapping[str, Parsed[Any]], count: int) -> dict[str, list
 def _apply_model_reviews(
     original: Original, texts: Sequence[str], answer: TextReviews | None
 ) -> list[Variant]:
-    """Return the variants of an original after the reviews of the validating model.
+    """Return the variants of an original after the review by the validating model.
 
-    `texts` are the variants as written. `answer` is None if the reviews are unreadable.
+    Args:
+        original: The original.
+        texts: Texts of the variants, as written by the model.
+        answer: Answer of the validating model; None if the answer is unreadable.
     """
     reviews = answer.reviews if answer else []
     review_by_number = {review.number: review for review in reviews}

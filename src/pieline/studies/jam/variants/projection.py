@@ -69,7 +69,7 @@ def find_context(original: str, variant: str) -> str | None:
 
 
 def added_context(original: str, variant: str) -> str:
-    """Return the context added before the original, approximately if the original was edited.
+    """Return the context added before the original; for an edited original, an approximation.
 
     The approximation assumes that the edited original has as many characters as the original.
     """
@@ -129,7 +129,7 @@ def _tag_words(
 ) -> tuple[list[str], list[Tag]]:
     """Return the tokens and tags of a text that differs from the original only in punctuation.
 
-    `tokens` and `tags` are those of the original.
+    The arguments `tokens` and `tags` belong to the original.
     """
     new_tokens: list[str] = []
     new_tags: list[Tag] = []
@@ -155,9 +155,9 @@ class _TaggedWord(NamedTuple):
 
 
 def _locate_words(tokens: Sequence[str], tags: Sequence[Tag], text: str) -> list[_TaggedWord]:
-    """Return the words of the original with their place in a text that has the same letters.
+    """Locate the words of the original in a text that has the same letters.
 
-    `tokens` and `tags` are those of the original. Tokens without letters are left out.
+    The arguments `tokens` and `tags` belong to the original. Tokens without letters are left out.
     """
     positions = _letter_positions(text)
     words: list[_TaggedWord] = []

@@ -45,9 +45,9 @@ def read_variants(
 
     Raises:
         UserError: The format is wrong, a variant has no original or a different usage, a variant
-            contains neither its original nor tokens and tags of an edited one, many variants have a
-            different PIE than their originals or damaged texts, or two variants of an original have
-            the same number. The message states the file and, if possible, the record.
+            contains neither its original nor tokens and tags of an edited original, many variants
+            have a different PIE than their originals or damaged texts, or two variants of an
+            original have the same number. The message states the file and, if possible, the record.
     """
     variants, records_with_other_pie = [], []
     for number, fields in enumerate(read_json_records(path), start=1):
@@ -177,7 +177,7 @@ def _contains_all(value: Any, pies: Iterable[str]) -> bool:
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
-    """Return the first difference of variants from the paper's description; empty if none differs.
+    """Return the first difference between variants and the paper's description; empty if none.
 
     The paper states the numbers of originals and variants, and three variants per original. Each
     variant of the paper contains its original with only minor punctuation differences (sections 3.3

@@ -175,7 +175,7 @@ def settle_reviews(
 
 
 def _make_review(fields: Mapping[str, str], where: str) -> Review:
-    """Return a review with these fields, without the empty ones.
+    """Return the review that has the nonempty ones of these fields.
 
     Raises:
         UserError: A field is missing or invalid.
@@ -263,7 +263,7 @@ def make_variant(original: Original | JamSentence, text: str, **fields: Any) -> 
         original: The original.
         text: Text of the variant.
         **fields: Fields of the variant that the original does not determine. `true_idioms` is
-            optional; by default, it is that of the original.
+            optional, and defaults to the original's `true_idioms`.
     """
     elides = get_language(original.language).elides
     projected = project_tags(original.tokens, original.tags, text, elides=elides)
