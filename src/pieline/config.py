@@ -120,12 +120,12 @@ class Config(Settings):
     page: PageSettings = PageSettings()
 
     def section(self, study: str) -> Settings:
-        """Return the settings of a study."""
+        """Return the section with the settings of a study."""
         settings: Settings = getattr(self, study)
         return settings
 
     def rows_of(self, table: str) -> RowChoice:
-        """Return the rows of a result table."""
+        """Return which rows a result table shows, according to the setting `tables`."""
         return self.tables.get(table) or self.tables.get("rows", "paper")
 
 
@@ -157,7 +157,7 @@ def load_config(raw: Mapping[str, Any], *, where: str = "config.yaml") -> Config
     """Validate a configuration; if `mirror` is set, `data` becomes 'released'.
 
     Args:
-        raw: The merged settings.
+        raw: Settings that Snakemake merged from files and the command line.
         where: Name of the file for error messages.
 
     Raises:

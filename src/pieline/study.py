@@ -1,4 +1,4 @@
-"""Base class of studies, which name their settings, model queries, tables and figures.
+"""Base class of studies, which declare their settings, model queries, tables and figures.
 
 Each study is declared once, in `pieline.studies.<name>.study`. The rules, the cost estimate, the
 results page, the claims, the provenance and the SLURM groups are derived from this declaration.
@@ -33,21 +33,21 @@ S = TypeVar("S", bound=Settings)
 NOT_CONFIGURED = "not in this configuration"
 """Reason why a row or table of the paper is missing."""
 OWN_PROMPT = "the prompt is {}, not one of the paper's"
-"""Template of the deviation for a custom prompt."""
+"""Deviation for a custom prompt; the placeholder is the name of the prompt."""
 REWORDED_PROMPT = "the prompt {} is not the paper's wording"
-"""Template of the deviation for an edited prompt file."""
+"""Deviation for an edited prompt file; the placeholder is the name of the file."""
 
 
 @dataclass(frozen=True)
 class Items:
-    """Export of a study's predictions with one row per sentence or query, for other programs.
+    """Specification of the export of a study's predictions, one row per sentence or query.
 
     Attributes:
-        study: Study name, which determines the file names.
-        record: `module:class` of a row, a subclass of `pieline.reporting.items.Item` that creates
-            all rows.
-        display_inputs: Metric files of the exported runs, and other inputs.
-        behind: Other files to read, such as predictions.
+        study: Name of the study, which determines the file names.
+        record: `module:class` of the rows: a subclass of `pieline.reporting.items.Item`, which
+            creates the rows.
+        display_inputs: Metric files of the exported runs, with the same fields as for a table.
+        behind: Other files from which rows are made, such as predictions.
     """
 
     study: str
@@ -63,16 +63,16 @@ class Items:
 
 @dataclass(frozen=True)
 class LLMTaskSpec:
-    """A kind of language model tasks, which one rule runs (`rules/ask.smk`).
+    """A kind of language model tasks, which one rule in `rules/ask.smk` runs.
 
     Attributes:
-        name: Rule name.
-        task: Task class.
+        name: Name of the rule.
+        task: Class of the tasks.
         make: Function that creates the task for given wildcards.
         runs: Wildcards of all configured runs, including runs that are left out because the model
             cannot be queried and nothing is recorded.
-        after_answers: Names of inputs made from other answers; the questions are unknown until
-            those answers exist.
+        after_answers: Names of the inputs that are made from answers to other questions. Without
+            these answers, the questions of this kind are unknown.
     """
 
     name: str
@@ -92,16 +92,16 @@ class Study(ABC, Generic[S]):
     Args:
         settings: The study's section of config.yaml.
         project: Models, data and folders.
-        chosen: Whether the configuration names the study; only then are its settings checked.
+        chosen: Whether the configuration names the study. Only if so, the settings are checked.
     """
 
     name: ClassVar[str]
-    """Name of the study's package, its section in config.yaml, and its folders in results/."""
+    """Name of the study's package, section in config.yaml, and folders in results/."""
     paper: ClassVar[str]
     """Title of the paper, as shown to readers."""
     Settings: ClassVar[type[Settings]]
     displays: ClassVar[tuple[Display, ...]] = ()
-    """Tables and then figures that the study can show, in the paper's order."""
+    """Tables, then figures that the study can show, each in the paper's order."""
 
     main_tables: ClassVar[tuple[str, ...]] = ()
     """Names of the tables with the main scores of every model."""
@@ -110,25 +110,29 @@ class Study(ABC, Generic[S]):
     """Names of the main scores, the most important one first."""
 
     reference_models: ClassVar[tuple[str, ...]] = ()
-    """Models with which a run's models are compared; differences are to the first."""
+    """Models with which other models are compared; differences are relative to the first model."""
 
     def __init__(self, settings: S, project: Project, *, chosen: bool = True) -> None:
         self.settings = settings
         self.project = project
         if chosen:
             where = f"config.yaml: {self.name}"
-            for place, names, accepted in named_models(settings):
-                self.check_models(names, accepted, where=f"{where}.{place}")
+            for setting, names, accepted in named_models(settings):
+                self.check_models(names, accepted, where=f"{where}.{setting}")
             self.check(where)
 
     def check(self, where: str) -> None:
-        """Raise a `UserError` for invalid settings; the names of models are already checked."""
+        """Raise a `UserError` for invalid settings, except names of models (see `check_models`)."""
 
     @cached_property
     def shown(self) -> dict[Display, DisplayInputs]:
-        """The inputs of the displays that this configuration shows, in the paper's order."""
-        inputs = ((display, display.inputs_in(self)) for display in self.displays)
-        return {display: given for display, given in inputs if given is not None}
+        """Inputs of each table and figure that this configuration makes, in the paper's order."""
+        inputs = {display: display.inputs_in(self) for display in self.displays}
+        return {
+            display: display_inputs
+            for display, display_inputs in inputs.items()
+            if display_inputs is not None
+        }
 
     def tables(self) -> list[Table]:
         """Return the tables of this configuration in the paper's order."""
@@ -139,7 +143,7 @@ class Study(ABC, Generic[S]):
         return [display for display in self.shown if isinstance(display, Figure)]
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes on data that are not the paper's."""
+        """Return notes for tables on data that differ from the paper's data."""
         return (SAMPLE_NOTE,) if self.project.is_sample else ()
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
@@ -147,7 +151,7 @@ class Study(ABC, Generic[S]):
         return []
 
     def why_no_table(self, name: str) -> str:
-        """Return why this configuration does not make a table of the paper."""
+        """Return the reason why this configuration does not make a table of the paper."""
         return NOT_CONFIGURED
 
     @abstractmethod
@@ -160,51 +164,55 @@ class Study(ABC, Generic[S]):
 
     def check_own_data(self) -> None:
         """Raise a `UserError` if raw files are missing from the user's own data."""
-        if not (place := self.project.own_data):
+        if not self.project.own_data:
             return
-        raw = self.raw_files()
-        names = [raw_name(path) for path in raw if path.startswith("results/raw/")]
-        if absent := [name for name in names if not self.project.is_available(name)]:
-            corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in absent})
+        raw_paths = [path for path in self.raw_files() if path.startswith("results/raw/")]
+        names = [raw_name(path) for path in raw_paths]
+        missing = [name for name in names if not self.project.is_available(name)]
+        if missing:
+            corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in missing})
+            descriptions = [f"data/sample/{corpus}/README.md" for corpus in corpora]
             raise UserError(
-                f"missing {' and '.join(absent)}, required by this configuration of {self.name}",
-                where=place,
-                hint="see " + " and ".join(f"data/sample/{name}/README.md" for name in corpora),
+                f"missing {' and '.join(missing)}, required by this configuration of {self.name}",
+                where=self.project.own_data,
+                hint=f"see {' and '.join(descriptions)}",
             )
 
     def configured_runs(self) -> Iterable[Run]:
-        """Return all configured runs, without what `make_plan` adds to them."""
+        """Return all configured runs as input of `make_plan`, which adds archives and reasons."""
         return ()
 
     def lacks(self, runs: Sequence[Run]) -> Mapping[str, str]:
-        """Return why runs cannot be made, by metric file.
+        """Return the reason why a run cannot be made, by metric file.
 
-        By default, the only reason is that a model cannot answer.
+        By default, the only reason is that a language model cannot answer.
         """
-        reasons = {
-            run.metrics: run.unsupported or self.project.unanswered(run.model, run.recordings)
-            for run in runs
-            if run.kind == "llm" and not run.archive
-        }
-        return {path: reason for path, reason in reasons.items() if reason}
+        reasons: dict[str, str] = {}
+        for run in runs:
+            if run.kind == "llm" and not run.archive:
+                no_answers = self.project.unanswered(run.model, run.recordings)
+                if reason := run.unsupported or no_answers:
+                    reasons[run.metrics] = reason
+        return reasons
 
     def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
-        """Return the conditions of metric files that do not belong to one run, by path.
+        """Return the conditions of each metric file that does not belong to one run, by path.
 
-        `plan` contains only the runs.
+        Args:
+            plan: Plan that contains only the runs.
         """
         return {}
 
     def conditions_by_pattern(self) -> Mapping[str, Callable[..., Conditions]]:
         """Return functions from wildcards to conditions, by path pattern of metric files.
 
-        Unlike the plan, they also accept wildcards that are not in the configuration.
+        Unlike the plan, these functions accept wildcards that are not in the configuration.
         """
         return {}
 
     @cached_property
     def plan(self) -> Plan:
-        """Runs of the configuration, and its other metric files."""
+        """Runs of the configuration, and the metric files that do not belong to one run."""
         plan = make_plan(self.configured_runs(), self.project, self.Settings, self.lacks)
         return replace(plan, others=self.other_metrics(plan))
 
@@ -213,7 +221,7 @@ class Study(ABC, Generic[S]):
         return self.plan.archived_models()
 
     def items(self) -> Items | None:
-        """Return the specification of the items, or None if the study does not export them."""
+        """Return the specification of the items, or None if the study exports no items."""
         return None
 
     def other_targets(self) -> list[str]:
@@ -221,40 +229,39 @@ class Study(ABC, Generic[S]):
         return []
 
     def rules_files(self) -> list[str]:
-        """Return the absolute path of the study's `rules.smk` as a list; empty if there is none."""
-        place = Path(__file__).with_name("studies") / self.name / "rules.smk"
-        return [str(place)] if place.exists() else []
+        """Return the absolute path of the study's own `rules.smk`, as a list; empty without it."""
+        path = Path(__file__).with_name("studies") / self.name / "rules.smk"
+        return [str(path)] if path.exists() else []
 
     def targets(self) -> list[str]:
         """Return the paths of all targets of the study."""
-        return [
-            *(table.files["tex"] for table in self.tables()),
-            *(figure.files["pdf"] for figure in self.figures()),
-            *(items.files["parquet"] for items in [self.items()] if items),
-            *self.other_targets(),
-        ]
+        paths = [table.files["tex"] for table in self.tables()]
+        paths += [figure.files["pdf"] for figure in self.figures()]
+        if items := self.items():
+            paths.append(items.files["parquet"])
+        return [*paths, *self.other_targets()]
 
     def metrics(self) -> list[str]:
         """Return the metric files behind the tables, without duplicates."""
-        return list(
-            dict.fromkeys(name for table in self.tables() for name in self.shown[table].metrics)
-        )
+        paths = [path for table in self.tables() for path in self.shown[table].metrics]
+        return list(dict.fromkeys(paths))
 
     def tasks(self) -> list[Task]:
         """Return all language model tasks."""
-        return [task for asking in self.llm_tasks() for task in asking.tasks()]
+        return [task for spec in self.llm_tasks() for task in spec.tasks()]
 
     def question_inputs(self) -> list[str]:
         """Return the task inputs that do not depend on answers of language models."""
-        paths = []
-        for asking in self.llm_tasks():
-            for task in asking.tasks():
-                inputs = task.inputs.items()
-                paths += [path for name, path in inputs if name not in asking.after_answers]
+        paths: list[str] = []
+        for spec in self.llm_tasks():
+            for task in spec.tasks():
+                for name, path in task.inputs.items():
+                    if name not in spec.after_answers:
+                        paths.append(path)
         return paths
 
     def planned(self, runs: Iterable[Run]) -> tuple[PlannedRun, ...]:
-        """Return the rows of runs in the frame of numbers."""
+        """Return runs in the form that tables, figures and the frame of numbers use."""
         return tuple(
             PlannedRun(
                 keys=run.keys,
@@ -266,7 +273,7 @@ class Study(ABC, Generic[S]):
         )
 
     def origin_of(self, run: Run) -> str:
-        """Return where a run's predictions come from; empty if this run computes them."""
+        """Return the source of a run's predictions; empty if jobs of this workflow compute them."""
         if run.kind == "predictions":
             return EXTERNAL
         return f"archive {run.archive.name}" if run.archive else ""
@@ -281,18 +288,22 @@ class Study(ABC, Generic[S]):
         """Return the inputs of a table or figure.
 
         Args:
-            runs: Runs to show, including those that cannot be made.
-            kinds: Kinds of models; the paper's models of these kinds follow those in `models`.
-            models: Names of the configured models, in order.
+            runs: Runs to show, including runs that cannot be made.
+            kinds: Kinds of models. The paper's models of these kinds that are not configured are
+                shown after `models`.
+            models: Names of the configured models, in the order of the rows.
             others: Metric files that do not belong to one run.
         """
         planned = self.planned(runs)
         metrics = (*(run.metrics for run in planned if not run.not_run), *others)
-        conditions = {path: self.plan.conditions(path) for path in metrics}
+        digests: dict[str, str] = {}
+        for path in metrics:
+            if conditions := self.plan.conditions(path):
+                digests[path] = digest_of(conditions.canonical())
         return DisplayInputs(
             study=self.name,
             metrics=metrics,
-            digests={path: digest_of(one.canonical()) for path, one in conditions.items() if one},
+            digests=digests,
             runs=planned,
             models=self.describe_models(models, *kinds),
             data="own" if self.project.own_data else self.project.data,
@@ -301,42 +312,53 @@ class Study(ABC, Generic[S]):
         )
 
     def describe_models(self, names: Iterable[str], *kinds: str) -> tuple[ModelDescription, ...]:
-        """Return descriptions of models, then of the paper's other models of these kinds."""
-        shown = list(dict.fromkeys(names))
+        """Return descriptions of models, then of the paper's other models of the given kinds."""
+        configured = list(dict.fromkeys(names))
+        registry = self.project.registry
         # Several entries may represent the same model of the paper, as an API and as weights.
-        printed = {None, *(self.project.registry[name].published_as for name in shown)}
-        absent = []
+        represented = {registry[name].published_as for name in configured}
+        only_in_paper: list[str] = []
         for name in self.project.names(*kinds) if kinds else ():
-            if (published_as := self.project.registry[name].published_as) not in printed:
-                absent.append(name)
-                printed.add(published_as)
-        of_paper = {"is_configured": False, "not_run": NOT_CONFIGURED}
+            model_of_paper = registry[name].published_as
+            if model_of_paper is not None and model_of_paper not in represented:
+                only_in_paper.append(name)
+                represented.add(model_of_paper)
+        not_configured = {"is_configured": False, "not_run": NOT_CONFIGURED}
         return (
-            *self.project.describe_models(shown),
-            *(one.model_copy(update=of_paper) for one in self.project.describe_models(absent)),
+            *self.project.describe_models(configured),
+            *(
+                description.model_copy(update=not_configured)
+                for description in self.project.describe_models(only_in_paper)
+            ),
         )
 
     def items_of(
         self, runs: Iterable[Run], models: Iterable[str], behind: Iterable[str], **files: str
     ) -> Items:
-        """Return the specification of the items of some runs.
+        """Return the specification of the items of runs.
 
         The class of the rows is `<Study>Item` in the module `items` of the study's package.
+
+        Args:
+            runs: Runs whose predictions are exported.
+            models: Names of the models of these runs.
+            behind: Files from which rows are made, such as predictions.
+            files: Further input files, by name.
         """
-        given = self.display_inputs(runs, models=models)
-        # Notes of a study, such as who wrote variants, are about its tables.
+        inputs = self.display_inputs(runs, models=models)
+        # Other notes of a study, such as who wrote variants, are only for tables.
         notes = (SAMPLE_NOTE,) if self.project.is_sample else ()
         return Items(
             study=self.name,
             record=f"pieline.studies.{self.name}.items:{self.name.title()}Item",
-            display_inputs=given.model_copy(update={"files": files, "notes": notes}),
+            display_inputs=inputs.model_copy(update={"files": files, "notes": notes}),
             behind=tuple(dict.fromkeys(behind)),
         )
 
     def prediction_files(self, model: str) -> list[PredictionFile]:
-        """Return the entries of a model's external predictions for this study.
+        """Return the external predictions of a model for this study, one entry per run.
 
-        The list is empty for models of other kinds.
+        The list is empty if the model is not of the kind "predictions".
         """
         entry = self.project.entry(model)
         return entry.files_for(self.name) if isinstance(entry, PredictionsEntry) else []
@@ -349,36 +371,37 @@ class Study(ABC, Generic[S]):
         Raises:
             UserError: The model has no external predictions of this run.
         """
-        for one in self.prediction_files(model):
-            if (one.setting, one.seed, one.language) == (setting, int(seed), language):
-                return one
+        for entry in self.prediction_files(model):
+            if (entry.setting, entry.seed, entry.language) == (setting, int(seed), language):
+                return entry
         raise UserError(f"no predictions for setting {setting!r}, seed {seed}", where=model)
 
     def external_settings(self) -> set[str]:
         """Return the names of the settings of all external predictions for this study."""
-        return {
-            one.setting
-            for name in self.project.names("predictions")
-            for one in self.prediction_files(name)
-        }
+        settings: set[str] = set()
+        for model in self.project.names("predictions"):
+            settings.update(entry.setting for entry in self.prediction_files(model))
+        return settings
 
     def mark_own_data(self, conditions: Conditions) -> Conditions:
-        """Return the conditions, with a deviation if the user's own data is used."""
+        """Return conditions, with a deviation if the user's own data is used."""
         if not self.project.own_data:
             return conditions
         return conditions.with_own_data(self.project.own_label, self.paper)
 
     def mark_data(self, conditions: Conditions) -> Conditions:
-        """Return the conditions, with deviations for the user's own data and for limited data."""
-        marked, limit = self.mark_own_data(conditions), self.project.limit
-        return marked.with_limit(limit) if limit else marked
+        """Return conditions, with deviations if the user's own data or limited data is used."""
+        conditions = self.mark_own_data(conditions)
+        if self.project.limit:
+            return conditions.with_limit(self.project.limit)
+        return conditions
 
     def prompt_digests(self, *files: str) -> dict[str, str]:
-        """Return the digests of prompt files by file name."""
+        """Return the digest of each prompt file, by file name."""
         return {Path(file).name: load_prompt(file).digest for file in files}
 
     def reworded(self, digests: Mapping[str, str]) -> list[str]:
-        """Return a deviation for each prompt, given by name and digest, that is not the paper's."""
+        """Return a deviation for each prompt file, given with its digest, that was edited."""
         printed = self.project.printed_prompts
         return [
             REWORDED_PROMPT.format(name)
@@ -394,78 +417,89 @@ class Study(ABC, Generic[S]):
         withheld: Collection[str] = (),
         ignored: Collection[str] = (),
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the parameters that are sent to a model, and their deviations from the paper.
+        """Return the settings with the parameters sent to a model, and deviations from the paper.
 
-        A parameter that the model does not accept is None, and fields that are always sent
-        (`LLMEntry.defaults`) are included. A default that replaces None is not a deviation.
+        A parameter that the model does not accept is None. A parameter that is not set has the
+        value that is always sent to the model (`LLMEntry.defaults`), if there is one; this value is
+        not a deviation.
 
         Args:
             model: Name of a language model.
             parameters: Request parameters and other settings of the same section.
-            withheld: Names of parameters that the study does not send to this model; they are no
+            withheld: Names of parameters that the study does not send to this model. They are not
                 deviations, because the paper does not state whether it sent them.
             ignored: Names of settings that affect no number.
         """
-        values = parameters.model_dump()
-        requested = {name: values[name] for name in get_args(Parameter) if name in values}
-        kept = {name: value for name, value in requested.items() if name not in withheld}
+        settings = parameters.model_dump()
+        request_parameters = [name for name in get_args(Parameter) if name in settings]
+        kept = {name: settings[name] for name in request_parameters if name not in withheld}
         sent, _ = self.project.language_model(model).split_parameters(kept)
-        lacking = {name for name, value in kept.items() if value is not None and name not in sent}
-        effective = parameters.model_copy(update=dict.fromkeys(lacking))
-        values |= {name: sent.get(name) for name in requested}
-        return values, deviations(effective, ignored={*withheld, *ignored})
+        not_accepted = [
+            name for name, value in kept.items() if value is not None and name not in sent
+        ]
+        effective = parameters.model_copy(update=dict.fromkeys(not_accepted))
+        for name in request_parameters:
+            settings[name] = sent.get(name)
+        return settings, deviations(effective, ignored={*withheld, *ignored})
 
     def external_conditions(self, **settings: Any) -> Conditions:
-        """Return the conditions of external predictions; their model's weights are unknown."""
+        """Return the conditions of external predictions, whose models' weights are unknown."""
         return Conditions(settings=settings, deviations=(f"{EXTERNAL} predictions",))
 
     def _check_external(self, names: Iterable[str], *, where: str) -> None:
-        """Raise a `UserError` if external predictions are missing or two of their files are equal.
+        """Check the external predictions among models; models of other kinds are ignored.
 
-        Models of other kinds are ignored.
+        Args:
+            names: Names of the models.
+            where: Setting that names the models, for error messages.
+
+        Raises:
+            UserError: A model has no predictions for this study, a file is missing, or two files
+                contain the same predictions.
         """
-        seen: dict[str, str] = {}
-        for name in names:
-            if self.project.entry(name).kind != "predictions":
+        file_of_key: dict[str, str] = {}
+        for model in names:
+            if self.project.entry(model).kind != "predictions":
                 continue
-            if not (files := self.prediction_files(name)):
+            files = [entry.file for entry in self.prediction_files(model)]
+            if not files:
                 raise UserError(
-                    f"{name!r} has no predictions for {self.name}",
+                    f"{model!r} has no predictions for {self.name}",
                     where=where,
                     hint=f"add files with study: {self.name} to its entry",
                 )
-            for one in files:
-                if not Path(one.file).is_file():
+            for file in files:
+                if not Path(file).is_file():
                     raise UserError(
-                        f"no such file: {one.file}",
-                        where=f"{self.project.entry_file(name)}: {name}",
+                        f"no such file: {file}",
+                        where=f"{self.project.entry_file(model)}: {model}",
                         hint=f"correct the path (relative to {Path.cwd()})",
                     )
-                key = predictions_key(one.file)
-                if key in seen:
+                key = predictions_key(file)
+                if key in file_of_key:
                     raise UserError(
-                        f"{one.file} has the same predictions as {seen[key]}",
-                        where=f"{where}: {name}",
+                        f"{file} has the same predictions as {file_of_key[key]}",
+                        where=f"{where}: {model}",
                         hint="give each run its own predictions",
                     )
-                seen[key] = one.file
+                file_of_key[key] = file
 
     def check_models(self, names: Collection[str], accepted: ModelKinds, *, where: str) -> None:
-        """Raise a `UserError` if a model is unknown, of another kind, or invalid.
+        """Raise a `UserError` if a model is unknown, not of an accepted kind, or invalid.
 
-        See `Project.check_folder`.
+        For the files of a model, see `Project.check_folder`.
 
         Args:
-            names: Model names.
+            names: Names of the models.
             accepted: Accepted kinds.
-            where: Setting that names the models.
+            where: Setting that names the models, for error messages.
         """
-        usable = self.project.names(*accepted.kinds)
+        accepted_names = self.project.names(*accepted.kinds)
         for name in names:
             if name not in self.project.registry:
-                hint = nearest(name, usable)
+                hint = nearest(name, accepted_names)
                 raise UserError(f"unknown model {name!r}", where=where, hint=hint)
-            if name not in usable:
+            if name not in accepted_names:
                 raise UserError(
                     f"model {name!r} is of kind {self.project.registry[name].kind!r}",
                     where=where,

@@ -8,13 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-_ORDINARY = ("Missing output files", "Input files updated by another job", "Rules with ")
-_INPUTS = "Set of input files has changed since last execution"
-_PARAMS = re.compile(r"Params have changed.*?before: (.*?)(; Software environment .*)?", re.DOTALL)
+_NEW_JOB = "Missing output files"
+_ORDINARY = (_NEW_JOB, "Input files updated by another job", "Rules with ")
+"""Beginnings of the reasons that need no explanation."""
+_NEW_INPUTS = "Set of input files has changed since last execution"
+_PARAMS_CHANGED = "Params have changed"
+_PARAMS = re.compile(
+    rf"{_PARAMS_CHANGED}.*?before: (?P<values>.*?)(?P<others>; Software environment .*)?",
+    re.DOTALL,
+)
+"""Snakemake's reason about params: the values before and now, and the reasons that follow."""
 _FILE = re.compile(r"(\S+) [0-9a-f]{16}")
+"""Path and digest of a file in a param that lists the contents of files."""
 _DIGEST = re.compile(r"[0-9a-f]{16,64}")
 _SHOWN = 3
 """Maximum number of names or differences to list."""
+_MAX_CAUSE_LENGTH = 200
+_MAX_VALUE_LENGTH = 60
 
 
 def explain(reason: str) -> str:
@@ -23,80 +33,117 @@ def explain(reason: str) -> str:
     Args:
         reason: Reason in Snakemake's words.
     """
-    text, mark, params = reason.partition("Params have changed")
-    change = _PARAMS.fullmatch(mark + params)
+    start = reason.find(_PARAMS_CHANGED)
+    changed_params = _PARAMS.fullmatch(reason[start:]) if start >= 0 else None
+    other_reasons = reason if start < 0 else reason[:start]
+    differences: list[str] = []
+    if changed_params:
+        other_reasons += changed_params["others"] or ""
+        differences = _describe_changed_params(changed_params["values"])
     causes = [
-        textwrap.shorten(part, 200, placeholder="…")
-        for part in (text + ((change and change[2]) or "")).split("; ")
-        if part and not part.startswith(_ORDINARY)
+        textwrap.shorten(cause, _MAX_CAUSE_LENGTH, placeholder="…")
+        for cause in other_reasons.split("; ")
+        if cause and not cause.startswith(_ORDINARY)
     ]
-    changes = _changes(change[1]) if change else []
-    # Other params say which inputs are new.
-    return "; ".join(changes if changes and causes == [_INPUTS] else causes + changes)
+    if differences and causes == [_NEW_INPUTS]:
+        causes = []  # the changed params state which inputs are new
+    return "; ".join(causes + differences)
 
 
 def summarize(causes: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return a line per cause: the change, the models or displays that it affects, and the jobs.
+    """Return a line for each cause, with the affected studies, models, displays and jobs.
 
     Args:
-        causes: Records of jobs by cause (see `explain`); jobs without a cause are new, or follow
-            from other jobs.
+        causes: Snakemake's records of jobs by cause (see `explain`). Jobs without a cause are new,
+            or run only because other jobs run.
     """
     lines = []
-    for cause, records in causes.items():
-        jobs = [job for job in records if cause or job.reason.startswith("Missing output files")]
-        if not jobs:
-            continue
-        wildcards = [dict(job.wildcards or {}) for job in jobs]
-        kinds = ("model", "table", "figure")
-        places = [str(path).split("/") for job in jobs for path in job.output]
-        studies = [
-            place[2]
-            for place in places
-            if len(place) > 3 and place[0] == "results" and place[1] != "raw"
-        ]
-        runs = {tuple(each.items()) for each in wildcards if "model" in each}
-        affected = [
-            _listed(studies),
-            _listed([each[kind] for kind in kinds for each in wildcards if kind in each]),
-            f"{len(runs)} run{'s' * (len(runs) > 1)}" if runs else "",
-            f"{len(jobs)} job{'s' * (len(jobs) > 1)} of {_listed([job.rule_name for job in jobs])}",
-        ]
-        lines.append(f"  {cause or 'new'} ({', '.join(filter(None, affected))})")
+    for cause, jobs in causes.items():
+        if cause:
+            lines.append(_summary_line(cause, jobs))
+        elif new_jobs := [job for job in jobs if job.reason.startswith(_NEW_JOB)]:
+            lines.append(_summary_line("new", new_jobs))
     return lines
 
 
-def _changes(change: str) -> list[str]:
-    """Return the changed files and the differences of the other params, before and now."""
-    before, now = _sides(change)
-    parts = [
-        {p for value in side if _is_files(value) for p in value.split(", ")}
-        for side in (before, now)
-    ]
-    files = sorted({part.split()[0] for part in parts[0] ^ parts[1]})
-    old, new = ([_parse(value) for value in side if not _is_files(value)] for side in (before, now))
-    causes = list(dict.fromkeys(_differences_of_params(old, new)))
-    # A display's other params follow from its models.
-    causes = [cause for cause in causes if cause.startswith("models ")] or causes
-    more = [f"{len(causes) - _SHOWN} more"] if len(causes) > _SHOWN else []
-    return [*([f"changed {_listed(files)}"] if files else []), *causes[:_SHOWN], *more]
+def _summary_line(cause: str, jobs: Sequence[Any]) -> str:
+    """Return a line with a cause, and what the jobs with this cause affect."""
+    studies = {_study_of(str(path)) for job in jobs for path in job.output} - {""}
+    affected = [_list_names(list(studies))]
+    wildcards = [dict(job.wildcards or {}) for job in jobs]
+    names: list[str] = []
+    for kind in ("model", "table", "figure"):
+        names += [values[kind] for values in wildcards if kind in values]
+    affected.append(_list_names(names))
+    runs = {tuple(values.items()) for values in wildcards if "model" in values}
+    if runs:
+        affected.append(_count(len(runs), "run"))
+    rules = _list_names([job.rule_name for job in jobs])
+    affected.append(f"{_count(len(jobs), 'job')} of {rules}")
+    return f"  {cause} ({', '.join(part for part in affected if part)})"
 
 
-def _is_files(value: Any) -> bool:
-    return isinstance(value, str) and all(map(_FILE.fullmatch, value.split(", ")))
+def _study_of(path: str) -> str:
+    """Return the study in a path `results/STAGE/STUDY/…`; empty for other and for raw files."""
+    folders = path.split("/")[:-1]
+    is_of_study = len(folders) >= 3 and folders[0] == "results" and folders[1] != "raw"
+    return folders[2] if is_of_study else ""
 
 
-def _sides(change: str) -> tuple[list[Any], list[Any]]:
-    """Return the params before and now, given Snakemake's list of their representations."""
-    for match in re.finditer(" now: ", change):
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _describe_changed_params(change: str) -> list[str]:
+    """Return descriptions of the changed files, and of the changes of other params.
+
+    Args:
+        change: Snakemake's text about the params: `VALUES now: VALUES`.
+    """
+    before, now = _values_before_and_now(change)
+    contents_before, contents_now = _file_contents(before), _file_contents(now)
+    files = {content.split()[0] for content in contents_before ^ contents_now}
+    old = [_parse(value) for value in before if not _lists_files(value)]
+    new = [_parse(value) for value in now if not _lists_files(value)]
+    differences = list(dict.fromkeys(_differences_of_params(old, new)))
+    # If the models of a display changed, other params of the display changed as a result.
+    model_differences = [text for text in differences if text.startswith("models ")]
+    differences = model_differences or differences
+    descriptions = [f"changed {_list_names(list(files))}"] if files else []
+    descriptions += differences[:_SHOWN]
+    if len(differences) > _SHOWN:
+        descriptions.append(f"{len(differences) - _SHOWN} more")
+    return descriptions
+
+
+def _lists_files(value: Any) -> bool:
+    """Return whether a param lists the paths and digests of files."""
+    return isinstance(value, str) and all(_FILE.fullmatch(part) for part in value.split(", "))
+
+
+def _file_contents(values: list[Any]) -> set[str]:
+    """Return the paths with digests in the params that list files."""
+    contents: set[str] = set()
+    for value in values:
+        if _lists_files(value):
+            contents.update(value.split(", "))
+    return contents
+
+
+def _values_before_and_now(change: str) -> tuple[list[Any], list[Any]]:
+    """Return the values of params before and now, given Snakemake's text (`VALUES now: VALUES`)."""
+    # A value may contain the separator, so try all positions until both sides can be parsed.
+    for separator in re.finditer(" now: ", change):
         with suppress(ValueError, SyntaxError):
-            return _values(change[: match.start()]), _values(change[match.end() :])
+            before, now = change[: separator.start()], change[separator.end() :]
+            return _parse_values(before), _parse_values(now)
     before, _, now = change.partition(" now: ")
     return [before.strip()], [now.strip()]
 
 
-def _values(side: str) -> list[Any]:
-    return [] if side.strip() == "<nothing exclusive>" else list(literal_eval(f"[{side}]"))
+def _parse_values(text: str) -> list[Any]:
+    """Parse values that Snakemake printed as Python literals."""
+    return [] if text.strip() == "<nothing exclusive>" else list(literal_eval(f"[{text}]"))
 
 
 def _parse(value: Any) -> Any:
@@ -108,77 +155,108 @@ def _parse(value: Any) -> Any:
 
 
 def _differences_of_params(old: list[Any], new: list[Any]) -> Iterator[str]:
-    """Yield how params differ; each new object is compared with the most similar old one."""
+    """Yield descriptions of how the values of params differ.
+
+    A new JSON object is compared with the most similar old object, and any other new value with the
+    first other old value that is left.
+    """
+    unmatched = list(old)
     for value in new:
-        same = [one for one in old if isinstance(one, Mapping) == isinstance(value, Mapping)]
-        if not same:
-            yield f"+ {_short(value)}"
+        is_object = isinstance(value, Mapping)
+        candidates = [other for other in unmatched if isinstance(other, Mapping) == is_object]
+        if not candidates:
+            yield f"+ {_shorten(value)}"
             continue
-        one = same[0]
-        if isinstance(value, Mapping):
-            one = max(same, key=lambda each: sum(each.get(k) == v for k, v in value.items()))
-        old.remove(one)
-        yield from _differences(one, value)
-    yield from (f"- {_short(value)}" for value in old)
+        counterpart = _most_similar(value, candidates) if is_object else candidates[0]
+        unmatched.remove(counterpart)
+        yield from _differences(counterpart, value)
+    for value in unmatched:
+        yield f"- {_shorten(value)}"
+
+
+def _most_similar(new: Mapping[str, Any], candidates: list[Any]) -> Any:
+    """Return the object that has most fields in common with a new object."""
+
+    def number_of_equal_fields(candidate: Mapping[str, Any]) -> int:
+        return len([key for key, value in new.items() if candidate.get(key) == value])
+
+    return max(candidates, key=number_of_equal_fields)
 
 
 def _differences(old: Any, new: Any, name: str = "") -> Iterator[str]:
-    """Yield how two JSON values differ, each difference with the place below `name`."""
+    """Yield descriptions of how two JSON values differ.
+
+    Args:
+        old: Value before.
+        new: Value now.
+        name: Dotted name of the value, with which the descriptions start.
+    """
     old, new = _parse(old), _parse(new)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-        if any("/" in key for key in changed):
+        keys_are_paths = any("/" in key for key in changed)
+        if keys_are_paths:
             yield from _differences_of_lists(list(old), list(new), name)
             return
         for key in changed:
-            place = f"{name}.{key}" if name else key
+            dotted_name = f"{name}.{key}" if name else key
             if key not in new:
-                yield f"{place} removed"
+                yield f"{dotted_name} removed"
             elif key not in old:
-                yield f"{place} {_short(new[key])} (new)"
+                yield f"{dotted_name} {_shorten(new[key])} (new)"
             else:
-                yield from _differences(old[key], new[key], place.removeprefix("settings."))
+                yield from _differences(old[key], new[key], dotted_name.removeprefix("settings."))
     elif isinstance(old, list) and isinstance(new, list):
         yield from _differences_of_lists(old, new, name)
-    elif all(isinstance(side, str) and _DIGEST.fullmatch(side) for side in (old, new)):
+    elif _is_digest(old) and _is_digest(new):
         yield f"{name} changed"
     else:
-        yield f"{name} {_short(old)} → {_short(new)}".strip()
+        yield f"{name} {_shorten(old)} → {_shorten(new)}".strip()
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
 def _differences_of_lists(old: list[Any], new: list[Any], name: str) -> Iterator[str]:
-    names = [[_name(item) for item in side] for side in (old, new)]
-    added = [each for each in names[1] if each not in names[0]]
-    removed = [each for each in names[0] if each not in names[1]]
+    """Yield descriptions of how two lists differ; `name` is the dotted name of the list."""
+    old_names = [_item_name(item) for item in old]
+    new_names = [_item_name(item) for item in new]
+    added = [item for item in new_names if item not in old_names]
+    removed = [item for item in old_names if item not in new_names]
     if added or removed:
-        signs = (("+", added), ("-", removed))
-        yield name + "".join(f" {sign} {_listed(each)}" for sign, each in signs if each)
-    elif names[0] == names[1] and any(isinstance(item, Mapping) for item in old):
-        for one, other, each in zip(old, new, names[0], strict=True):
-            if one != other:
-                yield from _differences(one, other, f"{name}.{each}")
-    elif sorted(names[0]) == sorted(names[1]) and old != new:
+        plus = f" + {_list_names(added)}" if added else ""
+        minus = f" - {_list_names(removed)}" if removed else ""
+        yield name + plus + minus
+    elif old_names == new_names and any(isinstance(item, Mapping) for item in old):
+        for old_item, new_item, item_name in zip(old, new, old_names, strict=True):
+            if old_item != new_item:
+                yield from _differences(old_item, new_item, f"{name}.{item_name}")
+    elif sorted(old_names) == sorted(new_names) and old != new:
         yield f"{name} in another order"
     else:
         yield f"{name} changed"
 
 
-def _name(item: Any) -> str:
-    """Return the name of an item of a list."""
+def _item_name(item: Any) -> str:
+    """Return the name of an item of a list, or the item itself as text."""
     if isinstance(item, Mapping) and "name" in item:
         return str(item["name"])
     return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
 
 
-def _listed(several: list[str]) -> str:
-    # Snakemake's order of jobs differs between runs.
-    names = sorted(set(several))
-    if len(names) > 1 and all("/" in name for name in names):
-        return f"{len(names)} files"
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(_short, names[:_SHOWN])) + more
+def _list_names(names: list[str]) -> str:
+    """Return the first names in alphabetical order and the number of others; paths as a count."""
+    # Sorted, because Snakemake's order of jobs differs between runs.
+    unique_names = sorted(set(names))
+    if len(unique_names) > 1 and all("/" in name for name in unique_names):
+        return f"{len(unique_names)} files"
+    listed = ", ".join(_shorten(name) for name in unique_names[:_SHOWN])
+    others = len(unique_names) - _SHOWN
+    return f"{listed} and {others} more" if others > 0 else listed
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
+    """Return a value as text of limited length."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return textwrap.shorten(text, 60, placeholder="…") or "''"
+    return textwrap.shorten(text, _MAX_VALUE_LENGTH, placeholder="…") or "''"

@@ -39,7 +39,7 @@ class Extraction:
 
     @property
     def outputs(self) -> list[str]:
-        """Paths of the extracted files, without their sidecars, which the job writes itself."""
+        """Paths of the extracted files except sidecars; the job writes new sidecars."""
         return [path for path in self.files if not is_sidecar(path)]
 
 
@@ -56,7 +56,7 @@ def check_archive(path: str | Path) -> int:
 
 
 def _unpack(path: str | Path, folder: Path) -> Mapping[str, str]:
-    """Unpack an archive, check the digests in the manifest, and return them by path."""
+    """Unpack an archive, check the digests in the manifest, and return the digests by path."""
     digests = read_archive(path).manifest.files
     unpacked = unpack(path, folder, allowed=lambda name: name == MANIFEST or name in digests)
     for name, digest in digests.items():

@@ -115,7 +115,7 @@ class Manifest(Record):
         machine: Hardware that computed the runs.
         runs: Runs sorted by metric file.
         datasets: Datasets by folder.
-        files: SHA-256 of every other member, by path.
+        files: SHA-256 of every member except the manifest, by path.
         digest: SHA-256 of the rest of the manifest as canonical JSON.
     """
 
@@ -155,7 +155,7 @@ class Archive:
 
     @property
     def name(self) -> str:
-        """Name of the archive in tables."""
+        """Name of the archive in tables: the file name without the extension."""
         return Path(self.path).name.removesuffix(ENDING)
 
     @cached_property

@@ -124,7 +124,7 @@ def _differences(
 
 
 def _starts_with_name(deviation: str, names: Iterable[str]) -> bool:
-    """Return whether a deviation is about one of these settings, with whose name it starts."""
+    """Return whether a deviation starts with one of the names, and so is about this setting."""
     return any(deviation.startswith(f"{_with_spaces(name)} ") for name in names)
 
 

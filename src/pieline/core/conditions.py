@@ -130,7 +130,7 @@ class Measured(MetricRecord):
     """Common fields of metric files on a paper's data.
 
     Attributes:
-        dataset_is_released: Whether the data is the paper's.
+        dataset_is_released: Whether the data is the paper's public data.
     """
 
     dataset_is_released: bool

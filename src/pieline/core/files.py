@@ -235,7 +235,8 @@ def check_lfs_pointers(*paths: str | Path) -> None:
         UserError: A file is a pointer.
     """
     for path in map(Path, paths):
-        for file in files_below(path) if path.is_dir() else [path]:
+        files = files_below(path) if path.is_dir() else [path]
+        for file in files:
             if file.is_file() and file.stat().st_size < _MAX_POINTER_BYTES:
                 _check_lfs_pointer(file, file.read_bytes())
 

@@ -97,7 +97,7 @@ class Job:
         Args:
             paths: Inputs, as in `digests`.
             data_note: See `MetricRecord`.
-            is_released: Whether the data is the paper's.
+            is_released: Whether the data is the paper's public data.
         """
         return Evidence(self.digests(*paths), self.conditions, data_note, is_released)
 
@@ -106,7 +106,7 @@ class Job:
         write_json(self.rule_job.output[0], record.model_dump())
 
     def begin(self) -> None:
-        """Remove the sidecars of the outputs; check and hash the inputs.
+        """Remove the sidecars of the outputs, then check and hash the inputs.
 
         Raises:
             UserError: An input was edited, replaced or copied, or was made from other files.
@@ -181,9 +181,9 @@ def optional_folder(digest_lists: Sequence[str]) -> str | None:
 def start_log(path: str) -> list[str]:
     """Copy the stderr of this process and of child processes to a log file until this process ends.
 
-    Also sets up that an uncaught `UserError` or `OSError` is printed as one line without a
-    traceback. If the environment variable `PIELINE_SNAKEMAKE` contains Snakemake's process id, also
-    sets up that this process ends when Snakemake ends.
+    From then on, an uncaught `UserError` or `OSError` is printed as one line without a traceback.
+    If the environment variable `PIELINE_SNAKEMAKE` contains Snakemake's process id, this process
+    ends when Snakemake ends.
 
     Returns:
         Empty list, to which the caller can add lines that are written only at the end of the log.

@@ -47,6 +47,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic only in its s
         super().__init__(
             iterable,
             desc=desc,
+            # With a scale, tqdm writes a prefix (kB) directly before the unit.
             unit=unit if options.get("unit_scale") else f" {unit}",
             disable=not shown,
             file=sys.stderr,

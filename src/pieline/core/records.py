@@ -58,8 +58,8 @@ class Frozen(BaseModel):
     def canonical(self) -> str:
         """Return the canonical JSON that rules pass to scripts.
 
-        The JSON includes defaults, because they identify the kind of settings in a field that
-        accepts several kinds.
+        The JSON includes default values, because in a field that accepts several classes, a default
+        value may identify the class.
         """
         return canonical_json(self.model_dump(mode="json"))
 
@@ -218,7 +218,7 @@ def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
 
 
 def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:
-    """Raise a `UserError` if an id is unknown or missing; the message has counts and examples.
+    """Raise a `UserError` if an id is unknown or missing; the message contains counts and examples.
 
     Args:
         lines: Line number of each id in the file.

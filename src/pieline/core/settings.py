@@ -53,8 +53,8 @@ def effect_of(field: FieldInfo) -> Effect | None:
 def may_deviate(field: FieldInfo) -> bool:
     """Return whether every value of a field except the default deviates from the paper.
 
-    For a field that is not declared as a setting, such as a parameter of a model, this is whether
-    the field has a default.
+    A field that is not declared as a setting, such as a parameter of a model, may deviate if the
+    field has a default.
     """
     return bool(_declaration(field).get("deviates", not field.is_required()))
 

@@ -368,7 +368,7 @@ def settings_of(params: Iterable[tuple[str, Any]]) -> dict[str, str]:
 
 
 def _setting_digests(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name and digest of a param; for a JSON object, of each field in the object."""
+    """Yield the name and digest of a param, or of each field if the param is a JSON object."""
     parsed = value
     if isinstance(value, str) and value.startswith("{"):
         with suppress(ValueError):

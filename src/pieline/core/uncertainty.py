@@ -22,7 +22,7 @@ class Interval(Frozen):
 
 
 class Spread(Frozen):
-    """Mean and standard deviation (ddof 1) over seeds; for a single seed, the latter is None."""
+    """Mean and standard deviation (ddof 1) over seeds; no deviation for a single seed."""
 
     mean: float
     deviation: float | None
@@ -44,9 +44,9 @@ def ratio_interval(
 ) -> Interval | None:
     """Return the percentile bootstrap interval of sum(above) / sum(below) when units are resampled.
 
-    `above` and `below` have one value per unit. If units are clusters, `above` has their sums and
-    `below` their sizes, the result is the cluster bootstrap interval of a mean. Returns None if
-    sum(below) is 0, or if there are fewer than two units.
+    `above` and `below` have one value per unit. For the cluster bootstrap interval of a mean, the
+    units are clusters: `above` contains the sum of each cluster, and `below` the size. Returns None
+    if sum(below) is 0, or if there are fewer than two units.
     """
     if len(above) < 2 or not sum(below):
         return None

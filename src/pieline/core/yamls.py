@@ -72,7 +72,12 @@ def read_yaml(path: str | Path) -> Any:
 
 
 def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
-    """Parse YAML text that starts after the first `above` lines of the file `where`.
+    """Parse YAML text.
+
+    Args:
+        text: The text.
+        where: File that contains the text, for error messages.
+        above: Number of lines in the file before the text.
 
     Raises:
         UserError: The text is not valid YAML or has a duplicate key; the message states the
@@ -94,7 +99,8 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     """Read a configuration file; for an empty file, return an empty dictionary.
 
     Raises:
-        UserError: `read_yaml` raises an error, or the content is not a mapping with string keys.
+        UserError: The file cannot be read, is not valid YAML, or contains anything else than a
+            mapping with string keys.
     """
     hint = "write one `key: value` per line (docs/configuration.md)"
     return validated(dict[str, Any], read_yaml(path) or {}, where=path, hint=hint)
@@ -104,7 +110,7 @@ def read_mapping(path: str | Path, *, hint: str) -> dict[str, Any]:
     """Read a YAML file that contains a mapping with string keys.
 
     Raises:
-        UserError: `read_yaml` raises an error, or the content is not a mapping with string keys.
+        UserError: The file cannot be read, is not valid YAML, or contains anything else.
     """
     return validated(dict[str, Any], read_yaml(path), where=path, hint=hint)
 
