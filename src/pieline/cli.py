@@ -71,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_model_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `pieline model` and the actions and options of this command."""
     model = commands.add_parser("model", help="Add your own models.")
     actions = model.add_subparsers(title="actions", required=True, metavar="ACTION")
     about = (
@@ -101,6 +102,7 @@ def _add_field_options(adding: argparse.ArgumentParser) -> None:
 
 
 def _add_model(options: argparse.Namespace) -> None:
+    """Run `pieline model add`: add an entry, and print how to score the model."""
     from pieline.models.adding import add_model
 
     fields = _fields_from_options(options)
@@ -137,6 +139,7 @@ def _fields_from_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _add_score_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `pieline score` and the options of this command."""
     about = (
         "Score models on the papers' data, and show the scores beside those of the papers' models."
         " Embedders, rerankers and late-interaction models are scored on IdioLink, chat models on"
@@ -176,6 +179,7 @@ def _add_score_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 
 def _score_models(options: argparse.Namespace) -> None:
+    """Run `pieline score`: add missing entries, and run Snakemake to score the models."""
     from pieline.models.adding import scoring_commands
     from pieline.models.llm import LLMEntry
     from pieline.models.registry import load_registry
@@ -262,6 +266,7 @@ def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _add_tables_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `pieline tables`."""
     about = "List the tables and figures, with their files, places in the papers and requirements."
     tables = commands.add_parser("tables", help=about, description=about)
     tables.set_defaults(run=_list_tables)
@@ -269,6 +274,7 @@ def _add_tables_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPa
 
 
 def _list_tables(options: argparse.Namespace) -> None:
+    """Run `pieline tables`: print a line for each table and figure."""
     from pieline.config import layered, load_config, load_studies
     from pieline.models.registry import load_registry
     from pieline.results.run_report import RunReport
@@ -284,6 +290,7 @@ def _list_tables(options: argparse.Namespace) -> None:
 
 
 def _add_runs_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `pieline runs` and the actions and options of this command."""
     about = "Pack finished runs for machines without a GPU or API key, or check a packed file."
     runs = commands.add_parser("runs", help=about, description=about)
     actions = runs.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -335,6 +342,7 @@ def _run_is_selected(metrics: str, options: argparse.Namespace) -> bool:
 
 
 def _export_runs(options: argparse.Namespace) -> None:
+    """Run `pieline runs export`: write an archive, or records of Every Eval Ever."""
     from pieline.archives.export import export_runs
     from pieline.every_eval_ever import export_records
     from pieline.results.provenance import code_state
@@ -355,6 +363,7 @@ def _export_runs(options: argparse.Namespace) -> None:
 
 
 def _verify_runs(options: argparse.Namespace) -> None:
+    """Run `pieline runs verify`: raise a `UserError` if the archive is invalid."""
     from pieline.archives.extraction import check_archive
 
     print(f"{options.archive}: {pluralize(check_archive(options.archive), 'run')} verified")
@@ -371,6 +380,7 @@ def _merged_settings(root: Path, files: Sequence[Path]) -> dict[str, Any]:
 
 
 def _add_ask_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `pieline ask` and the options of this command."""
     about = (
         "Ask a chat model one question, and show the request body, the answer, the number of tokens"
         " and the cost. The answer is recorded in recordings/ask, so you never pay twice for the"
@@ -397,6 +407,7 @@ def _add_ask_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParse
 
 
 def _add_configfile_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option --configfile."""
     parser.add_argument(
         "--configfile",
         type=Path,
@@ -408,6 +419,7 @@ def _add_configfile_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_recordings_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `pieline recordings` and the actions and options of this command."""
     about = "Manage recorded answers of language models, and show their cost."
     recordings = commands.add_parser("recordings", help=about, description=about)
     actions = recordings.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -450,13 +462,7 @@ def _add_recordings_parser(commands: "argparse._SubParsersAction[argparse.Argume
         _set_aside_answers,
         "Move recorded answers to FILE.replaced, so that the next run asks these questions again.",
     )
-    asking_again.add_argument(
-        "--outcome",
-        required=True,
-        choices=("failed", "truncated", "filtered", "refused", "empty", "tool_call", "any"),
-        help="outcome of the answers to move",
-    )
-    _add_folder_argument(asking_again)
+    _add_reask_options(asking_again)
     spending = add_action(
         "spending",
         _show_spending,
@@ -472,6 +478,7 @@ def _add_recordings_parser(commands: "argparse._SubParsersAction[argparse.Argume
 
 
 def _add_folder_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for the folder with recorded answers."""
     parser.add_argument(
         "folder",
         nargs="?",
@@ -481,7 +488,19 @@ def _add_folder_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_reask_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and options of `pieline recordings reask`."""
+    parser.add_argument(
+        "--outcome",
+        required=True,
+        choices=("failed", "truncated", "filtered", "refused", "empty", "tool_call", "any"),
+        help="outcome of the answers to move",
+    )
+    _add_folder_argument(parser)
+
+
 def _add_import_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and options of `pieline recordings import`."""
     parser.add_argument("archive", type=Path, help="file to read")
     _add_folder_argument(parser)
     parser.add_argument(
@@ -495,6 +514,7 @@ def _add_import_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _ask_question(options: argparse.Namespace) -> None:
+    """Run `pieline ask`: print the request and the answer."""
     from pieline.core.records import validated
     from pieline.llm.client import ask
     from pieline.llm.questions import make_question
@@ -546,6 +566,7 @@ def _chat_model(name: str, where: str, files: Sequence[Path]) -> "tuple[LLMEntry
 
 
 def _rename_recordings(options: argparse.Namespace) -> None:
+    """Run `pieline recordings rename`: print the renamed files."""
     from pieline.llm.renaming import rename
 
     entry, settings = _chat_model(options.new, "NEW", options.configfile)
@@ -554,6 +575,7 @@ def _rename_recordings(options: argparse.Namespace) -> None:
 
 
 def _set_aside_answers(options: argparse.Namespace) -> None:
+    """Run `pieline recordings reask`: print the files from which answers were moved."""
     from pieline.llm.archive import recording_files
     from pieline.llm.renaming import reask
 
@@ -610,6 +632,7 @@ def _format_cost(answer: "Answer", entry: "LLMEntry") -> str:
 
 
 def _list_recordings(options: argparse.Namespace) -> None:
+    """Run `pieline recordings list`: print a line for each file."""
     from pieline.llm.archive import recording_files, summarize
 
     for path in recording_files(options.folder):
@@ -623,6 +646,7 @@ def _list_recordings(options: argparse.Namespace) -> None:
 
 
 def _verify_recordings(options: argparse.Namespace) -> None:
+    """Run `pieline recordings verify`: raise a `UserError` if a line is invalid."""
     from pieline.llm.archive import recording_files, verify
 
     files = recording_files(options.folder)
@@ -638,6 +662,7 @@ def _verify_recordings(options: argparse.Namespace) -> None:
 
 
 def _import_recordings(options: argparse.Namespace) -> None:
+    """Run `pieline recordings import`: print the number of new answers for each file."""
     from pieline.core.packing import GIB
     from pieline.llm.archive import import_archive
 
@@ -650,6 +675,7 @@ def _import_recordings(options: argparse.Namespace) -> None:
 
 
 def _show_spending(options: argparse.Namespace) -> None:
+    """Run `pieline recordings spending`: print the costs of each model and the total."""
     from pieline.llm.spending import Ledger
 
     if not options.folder.is_dir():
@@ -673,6 +699,7 @@ def _show_spending(options: argparse.Namespace) -> None:
 
 
 def _add_trace_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `pieline trace` and the options of this command."""
     about = (
         "Show how a table or figure is made: the rules, scripts and functions in order, the"
         " measure, and the files behind its first number if the run has finished."
@@ -703,6 +730,7 @@ def _add_trace_parser(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 
 def _show_trace(options: argparse.Namespace) -> None:
+    """Run `pieline trace`: print the steps behind a table or figure, and the files of the run."""
     from pieline.results import trace
 
     root = Path.cwd()

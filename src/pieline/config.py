@@ -224,7 +224,7 @@ def _contains(settings: Any, keys: Iterable[str]) -> bool:
 
 
 def _check_data(config: Config, where: str) -> None:
-    """Raise a `UserError` if data settings conflict, or if a folder is missing or misnamed."""
+    """Raise a `UserError` if data settings conflict, or name a missing or invalid folder."""
     if config.data != "own" and config.own_data:
         raise UserError(
             f"own_data is set, but data is {config.data}",

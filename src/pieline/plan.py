@@ -155,7 +155,7 @@ def make_plan(
 
 
 def _with_archived_conditions(run: Run, project: Project, settings: type[Settings]) -> Run:
-    """Return an archived run with the conditions stated in the archive; other runs unchanged."""
+    """Return a run with the conditions stated in the archive, if the run is from an archive."""
     if not run.archive:
         return run
     fields = {**dict(declared_settings(settings)), **type(project.entry(run.base)).model_fields}

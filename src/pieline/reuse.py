@@ -1,4 +1,4 @@
-"""Plan the extraction of runs from archives, instead of computing the runs."""
+"""Plan which runs are extracted from archives instead of being computed."""
 
 import re
 from collections import Counter

@@ -179,7 +179,7 @@ class Study(ABC, Generic[S]):
             )
 
     def configured_runs(self) -> Iterable[Run]:
-        """Return all configured runs as input of `make_plan`, which adds archives and reasons."""
+        """Return all configured runs; `make_plan` adds reasons and the conditions from archives."""
         return ()
 
     def lacks(self, runs: Sequence[Run]) -> Mapping[str, str]:
@@ -225,7 +225,7 @@ class Study(ABC, Generic[S]):
         return None
 
     def other_targets(self) -> list[str]:
-        """Return targets other than tables, figures and items."""
+        """Return the targets of the study that are neither tables, figures nor items."""
         return []
 
     def rules_files(self) -> list[str]:
@@ -401,7 +401,11 @@ class Study(ABC, Generic[S]):
         return {Path(file).name: load_prompt(file).digest for file in files}
 
     def reworded(self, digests: Mapping[str, str]) -> list[str]:
-        """Return a deviation for each prompt file, given with its digest, that was edited."""
+        """Return a deviation for each prompt file that differs from the paper's prompt.
+
+        Args:
+            digests: Digest of each prompt file, by file name.
+        """
         printed = self.project.printed_prompts
         return [
             REWORDED_PROMPT.format(name)

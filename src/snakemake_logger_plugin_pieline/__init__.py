@@ -94,7 +94,7 @@ def _load_configfile(path: str | Path) -> dict[str, Any]:
 
 
 def _target_hint(path: str | Path) -> str:
-    """Return a hint for a target that --configfile, which takes several files, took as a file."""
+    """Return a hint if a path may be a target: --configfile takes all words up to -- as files."""
     is_configuration_file = str(path).endswith((".yaml", ".yml", ".json"))
     return "" if is_configuration_file else "; if this is a target, write -- before it"
 
@@ -206,10 +206,10 @@ class LogHandler(LogHandlerBase):
         self._rule_of_running_job: dict[int, str] = {}
         self._jobs_by_cause: dict[str, list[Any]] = {}
         self._printed_causes: set[str] = set()
-        self._total: Counter[str] = Counter()
-        self._done: Counter[str] = Counter()
+        self._total: Counter[str] = Counter()  # jobs by rule
+        self._done: Counter[str] = Counter()  # finished jobs by rule
         self._failures: list[_Failure] = []
-        self._last_exit = ""
+        self._last_exit = ""  # how the last failed command ended
         self._reported_at = time.monotonic()
 
     def emit(self, record: LogRecord) -> None:
@@ -294,7 +294,7 @@ class LogHandler(LogHandlerBase):
             self._bars.show(record.rule_name, self._done)
 
     def _on_job_finished(self, record: Any) -> None:
-        """Update the bars, and print a line if the rule is done or the last line is long ago."""
+        """Update the bars; print a line if the rule is done or `EVERY_S` seconds have passed."""
         rule = self._rule_of_running_job.pop(record.job_id, None)
         if rule is None:
             return

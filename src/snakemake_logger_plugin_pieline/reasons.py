@@ -33,9 +33,8 @@ def explain(reason: str) -> str:
     Args:
         reason: Reason in Snakemake's words.
     """
-    start = reason.find(_PARAMS_CHANGED)
-    changed_params = _PARAMS.fullmatch(reason[start:]) if start >= 0 else None
-    other_reasons = reason if start < 0 else reason[:start]
+    other_reasons, marker, after_marker = reason.partition(_PARAMS_CHANGED)
+    changed_params = _PARAMS.fullmatch(marker + after_marker)
     differences: list[str] = []
     if changed_params:
         other_reasons += changed_params["others"] or ""
@@ -147,7 +146,7 @@ def _parse_values(text: str) -> list[Any]:
 
 
 def _parse(value: Any) -> Any:
-    """Return the content of a param that is JSON; other params unchanged."""
+    """Parse a param that is JSON; return other params unchanged."""
     if isinstance(value, str) and value.startswith(("{", "[")):
         with suppress(ValueError):
             return json.loads(value)

@@ -1,4 +1,4 @@
-"""Pack finished runs into archives, with sidecars that state how their files were made."""
+"""Pack finished runs into archives, with sidecars that state how the files were made."""
 
 import os
 import platform
@@ -269,7 +269,7 @@ def digests_affecting_predictions(original_inputs: Mapping[str, str]) -> dict[st
 
 
 def _affects_predictions(path: str) -> bool:
-    """Return whether a project file affects predictions; weights are compared by conditions."""
+    """Return whether an input affects predictions; weights do not count (see `Conditions`)."""
     if path.startswith("results/"):
         return path.startswith("results/raw/") and not path.startswith("results/raw/weights/")
     return path != "data/upstream.yaml"

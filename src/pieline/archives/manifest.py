@@ -108,7 +108,7 @@ class ArchivedDataset(Record):
 
 
 class Manifest(Record):
-    """Table of contents of an archive, stored as its first member.
+    """Table of contents of an archive, which is the first member of the archive.
 
     Attributes:
         code: Commit at the time of export; None if the project was not a git clone.

@@ -89,7 +89,7 @@ class RunIdentity(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Fields that a job adds to a metric file to describe the inputs; explained in `Measured`."""
+    """Description of a job's inputs in a metric file; the fields are explained in `Measured`."""
 
     computed_from: Mapping[str, str] = dataclass_field(default_factory=dict)
     conditions: Conditions = NO_CONDITIONS

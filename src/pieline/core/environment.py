@@ -58,7 +58,7 @@ def reproducible_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def set_reproducible_environment(library: str | Path) -> None:
-    """Replace the environment variables of this process, which jobs inherit, by reproducible ones.
+    """Make the environment variables of this process, which jobs inherit, reproducible.
 
     Args:
         library: The only folder from which jobs import packages that are not installed.

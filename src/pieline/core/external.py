@@ -80,6 +80,7 @@ def _json_rows(path: str | Path, hint: str) -> Iterator[tuple[int, object]]:
 
 
 def _parquet_rows(path: str | Path) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file."""
     # Import lazily: loading takes 0.2 s, and few predictions are in Parquet.
     import pyarrow
     from pyarrow import parquet

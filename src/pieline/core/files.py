@@ -190,7 +190,7 @@ def _reject_constant(text: str) -> NoReturn:
 
 
 def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of a JSON file with these keys and values.
+    """Return a JSON object as a dictionary, given the keys and values in the file.
 
     Raises:
         ValueError: A key occurs more than once; Python would keep only the last value.

@@ -207,7 +207,8 @@ def pin_threads(number: int) -> None:
     The number applies to the libraries that this process has loaded, and to the libraries that this
     process or a child process loads later.
     """
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(number)))
+    for variable in _THREAD_VARIABLES:
+        os.environ[variable] = str(number)
     threadpool_limits(number)
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(number)

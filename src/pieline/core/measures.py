@@ -17,7 +17,8 @@ class Measure(Generic[R]):
     Attributes:
         name: Name of the measure, and of the column with the printed numbers in published/, where
             the suffix `_pct` may follow.
-        value: Function that returns the value for a record in `unit`, or None if it is unknown.
+        value: Function that returns the value for a record in `unit`, or None if the value is
+            unknown.
         interval: Function that returns the 95% interval for a record in `unit`, or None.
         unit: Unit of the value.
         decimals: Number of decimals of the printed numbers.
@@ -64,11 +65,12 @@ def share(
     unit: Unit = "%",
     **options: Any,
 ) -> Measure[R]:
-    """Return a measure whose values and intervals are 100 times those of the given functions.
+    """Return a measure in per cent or percentage points, given functions that return fractions.
 
     Args:
         name: Name of the measure.
-        value: Function that returns the value for a record as a fraction, or None if it is unknown.
+        value: Function that returns the value for a record as a fraction, or None if the value
+            is unknown.
         interval: Function that returns the interval for a record as fractions, or None.
         unit: Unit of the measure: per cent or percentage points.
         options: Further fields of `Measure`.

@@ -95,9 +95,10 @@ def unpack(
                     if remaining_bytes < 0:
                         problem = f"unpacks to more than {_format_size(most_bytes)}"
                         raise refusal(problem, if_larger)
+                    # The stream may contain headers, and the content that headers announce.
                     stream.allowed += member.size
                     tar.extract(member, place, filter="data")
-            # Read to the end, which the stream remembers.
+            # Read the rest of the stream, so that `stream.end` contains the end of the archive.
             while stream.read(1 << 16):
                 pass
         except (tarfile.TarError, zstandard.ZstdError) as error:
@@ -111,7 +112,7 @@ def first_member(archive: str | Path, name: str) -> bytes:
     """Return the content of an archive's first file, whose name must be `name`.
 
     Raises:
-        UserError: The archive is invalid, or its first file has another name or is too large.
+        UserError: The archive is invalid, or the first file has another name or is too large.
     """
     try:
         with Path(archive).open("rb") as packed:
@@ -135,7 +136,7 @@ def is_plain(name: str) -> bool:
 
 
 def normalize_name(name: str) -> str:
-    """Return the same text for all names that a file system without case would confuse."""
+    """Return the same text for all names that are equal on a case-insensitive file system."""
     return unicodedata.normalize("NFC", name).casefold()
 
 

@@ -137,7 +137,7 @@ def _has_braces(item: object) -> bool:
 
 
 def _reject_booleans(value: Any) -> Any:
-    """Raise a `ValueError` for true and false, which pydantic would convert to 1 and 0."""
+    """Return a value, or raise a `ValueError` for booleans, which pydantic accepts as 1 and 0."""
     for item in _items(value):
         if isinstance(item, bool):
             raise ValueError(f"{str(item).lower()} is not a number")
@@ -145,7 +145,7 @@ def _reject_booleans(value: Any) -> Any:
 
 
 def _reject_ambiguous_numbers(value: Any) -> Any:
-    """Raise a `ValueError` for booleans, and for texts that are ambiguous numbers."""
+    """Return a value, or raise a `ValueError` for booleans and for ambiguous numbers as text."""
     _reject_booleans(value)
     for item in _items(value):
         if isinstance(item, str) and is_ambiguous(item.strip()):

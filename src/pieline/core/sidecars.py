@@ -289,12 +289,12 @@ def check_kept(
 def _raise_first(
     problems: Mapping[str, UserError], edited: Collection[str], sidecars: Mapping[str, Sidecar]
 ) -> None:
-    """Raise the first of the problems, if any, with a hint that names the files to make again.
+    """Raise the first problem, if there is one, with a hint that names the files to make again.
 
     Args:
         problems: Problem of each file, by path.
         edited: Files that were edited, replaced or copied.
-        sidecars: Sidecar of each file that was not edited, and possibly of others.
+        sidecars: Sidecars by path, at least of the files that were not edited.
     """
     to_make_again: list[str] = []
     for path in sorted(problems):

@@ -59,7 +59,7 @@ class UpstreamFile(Frozen):
         return f"Git object {self.git_blob}" if self.git_blob else ""
 
     def mismatch(self, path: str | Path) -> str:
-        """Describe how the content of a file differs from a known digest; "" if it does not."""
+        """Describe how a file differs from the known digests; return "" if the digests match."""
         if self.sha256 and sha256(path) != self.sha256:
             digests = f"SHA-256 is {sha256(path)}, expected {self.sha256}"
             return digests + line_ending_note(path)
@@ -93,7 +93,7 @@ NOT_VERIFIED = Verification()
 
 
 def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
-    """Read data/upstream.yaml; return the entries by name of the file in results/raw/ and mirrors.
+    """Read data/upstream.yaml; return the public files by name in results/raw/ and in mirrors.
 
     Raises:
         UserError: data/upstream.yaml cannot be read, or an entry is invalid; the message states the

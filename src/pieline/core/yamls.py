@@ -34,6 +34,7 @@ class _StrictLoader(yaml.SafeLoader):
     """Safe loader that rejects duplicate keys, ambiguous numbers and invalid characters."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Construct a mapping; raise a `ConstructorError` for a duplicate key."""
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
@@ -47,6 +48,7 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        """Construct a value; raise a `ConstructorError` for ambiguous or damaged text."""
         if _NUL_OR_SURROGATE.search(str(node.value)):
             raise yaml.constructor.ConstructorError(
                 None, None, "contains NUL or an unpaired surrogate", node.start_mark
@@ -99,8 +101,8 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     """Read a configuration file; for an empty file, return an empty dictionary.
 
     Raises:
-        UserError: The file cannot be read, is not valid YAML, or contains anything else than a
-            mapping with string keys.
+        UserError: The file cannot be read, is not valid YAML, or contains anything other than
+            a mapping with string keys.
     """
     hint = "write one `key: value` per line (docs/configuration.md)"
     return validated(dict[str, Any], read_yaml(path) or {}, where=path, hint=hint)
