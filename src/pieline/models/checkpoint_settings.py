@@ -288,7 +288,7 @@ class _CheckpointFiles:
         truncate_dim = self._truncate_dim()
         self._check_similarity(truncate_dim)
         self._check_length()
-        prompts = {} if self._overrides("prompts") else self._prompts(self.entry)
+        prompts = {} if self._overrides("prompts") else self._applied_prompts(self.entry)
         return CheckpointSettings(
             prompts, truncate_dim, self._include_prompt(), self.model.get("requirements")
         )
@@ -346,9 +346,10 @@ class _CheckpointFiles:
             ("torch_dtype", "dtype"),
             ("attn_implementation", "attention"),
         ):
-            value, own = options.get(option), getattr(self.entry, field, None)
-            if own and value and str(value).removeprefix("torch.") != own:
-                self._contradict(self.transformer_file, option, value, f"{field} {own!r}", "dtype")
+            value, entry_value = options.get(option), getattr(self.entry, field, None)
+            if entry_value and value and str(value).removeprefix("torch.") != entry_value:
+                entry_has = f"{field} {entry_value!r}"
+                self._contradict(self.transformer_file, option, value, entry_has, "dtype")
 
     def _pooling_module(self) -> _Module | None:
         """Return the second module if it is a pooling module, else None."""
@@ -449,31 +450,36 @@ class _CheckpointFiles:
         self._options("tokenizer_args", "processor_kwargs")  # refuses other types than objects
         for file, field, tokens in length_limits(self.folder):
             if tokens < self.entry.max_length:
-                own = f"max_length {self.entry.max_length}"
-                self._contradict(file, field, tokens, own, "max_seq_length")
+                entry_has = f"max_length {self.entry.max_length}"
+                self._contradict(file, field, tokens, entry_has, "max_seq_length")
 
-    def _prompts(self, entry: EmbedderEntry) -> dict[str, str]:
+    def _applied_prompts(self, entry: EmbedderEntry) -> dict[str, str]:
         """Check all prompts, and return those to apply, with the keys `query` and `document`."""
         prompts = self._all_prompts()
         for name, field in (("query", "query_prefix"), ("document", "passage_prefix")):
             prompt, prefix = prompts.get(name), getattr(entry, field)
             if prompt and prefix and prompt != prefix:
-                own = f"{field} {prefix!r}"
-                self._contradict(_MODEL, f"prompts.{name}", prompt, own, "prompts")
+                entry_has = f"{field} {prefix!r}"
+                self._contradict(_MODEL, f"prompts.{name}", prompt, entry_has, "prompts")
         # sentence-transformers ignores a prompt named "passage", because it always has a prompt
-        # named "document". The entry must therefore contain the text of this prompt.
+        # named "document". Therefore, the entry must have the text of the ignored prompt.
         prompt = prompts.get("passage")
         if prompt and not prompts.get("document") and prompt != entry.passage_prefix:
-            own = f"passage_prefix {entry.passage_prefix!r}"
-            self._contradict(_MODEL, "prompts.passage", prompt, own, "prompts")
+            entry_has = f"passage_prefix {entry.passage_prefix!r}"
+            self._contradict(_MODEL, "prompts.passage", prompt, entry_has, "prompts")
         applied = {name: prompts[name] for name in ("query", "document") if prompts.get(name)}
-        default_prompt = prompts.get(self._default_prompt_name())
+        self._check_default_prompt(prompts, applied)
+        return applied
+
+    def _check_default_prompt(self, prompts: Mapping[str, str], applied: Mapping[str, str]) -> None:
+        """Check that the default prompt, if any, is the prompt of both queries and documents."""
+        name = self._default_prompt_name()
+        default_prompt = prompts.get(name)
         is_applied = applied.get("query") == applied.get("document") == default_prompt
         if default_prompt and not is_applied:
-            own = f"{applied or 'no prompts'} for queries and documents"
+            entry_has = f"{applied or 'no prompts'} for queries and documents"
             setting: Override = "default_prompt_name"
-            self._contradict(_MODEL, setting, self._default_prompt_name(), own, setting)
-        return applied
+            self._contradict(_MODEL, setting, name, entry_has, setting)
 
     def _default_prompt_name(self) -> str:
         """Return the name of the prompt for texts without a prompt; empty if there is none."""
@@ -519,19 +525,21 @@ class _CheckpointFiles:
             hint="remove it if it has no effect, or use another checkpoint",
         )
 
-    def _contradict(self, file: str, field: str, value: Any, own: str, setting: Override) -> None:
+    def _contradict(
+        self, file: str, field: str, value: Any, entry_has: str, setting: Override
+    ) -> None:
         """Raise a `UserError` about a field that contradicts the entry, unless it is overridden.
 
         Args:
             file: Name of the file.
             field: Field of the file.
             value: Value of the field.
-            own: What the entry has instead.
+            entry_has: What the entry has instead.
             setting: Name of the setting in `overrides`.
         """
         if not self._overrides(setting):
             raise UserError(
-                f"{file}: {field} is {value!r}, but the entry has {own}",
+                f"{file}: {field} is {value!r}, but the entry has {entry_has}",
                 where=self.where,
                 hint=f"change the model's entry, or add overrides: [{setting}] to it",
             )
