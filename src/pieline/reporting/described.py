@@ -1,7 +1,7 @@
-"""Tables of facts that are not measured, such as hyperparameters, artifacts and checkpoints.
+"""Tables of facts that are not measured: hyperparameters, artifacts and checkpoints.
 
-The values are not computed: they come from this project's records or this run's settings. The
-printed text is shown where it differs from ours.
+The facts come from this project's records and from this run's settings. A table shows the paper's
+text only where the paper's text differs from ours.
 """
 
 import re
@@ -24,13 +24,13 @@ from pieline.reporting.tables import BESIDE, Cell, Group, Row, TableContent, hea
 
 R = TypeVar("R")
 PrintedTexts = Iterable[Mapping[str, str]]
-"""Rows of a file in published/, as `read_printed` returns them."""
+"""Rows of a CSV file in published/, each with its texts by column."""
 
 _UNUSED = "not used in this project"
 
 
 class Package(NamedTuple):
-    """Name of a Python package in the lock file, and its license."""
+    """A Python package: its name in the lock file, and its license."""
 
     name: str
     licence: str
@@ -42,25 +42,31 @@ PACKAGES = {
     "PyTorch": Package("torch", "BSD-3-Clause"),
     "rank-bm25": Package("rank-bm25", "Apache-2.0"),
 }
-"""Packages in the papers' tables, by printed name."""
+"""Packages by the name that the papers print."""
 SERVICES = {
     "Together AI": ("Proprietary", "managed by the provider"),
     "Label Studio AI": ("Apache-2.0", "not installed here"),
 }
-"""License and version of external services: an API and an annotation platform."""
+"""License and version of each external service, by the name that the papers print."""
 
 
 def text_row(labels: Sequence[str], *texts: str | StatedText, reason: str = "") -> Row:
-    """Return a row of texts; a plain text is not compared with a printed one."""
-    cells = (
-        Cell(text=text) if isinstance(text, str) else Cell(stated=text, text=_short(text.ours))
-        for text in texts
-    )
+    """Return a row of text cells.
+
+    A `StatedText` is shown with the text that the paper prints, if the two differ. A `str` is shown
+    alone.
+    """
+    cells = []
+    for text in texts:
+        if isinstance(text, StatedText):
+            cells.append(Cell(stated=text, text=_abbreviate_commit(text.ours)))
+        else:
+            cells.append(Cell(text=text))
     return Row(tuple(labels), tuple(cells), reason)
 
 
-def _short(text: str) -> str:
-    """Return the start of a commit; empty for other texts, which are shown as they are."""
+def _abbreviate_commit(text: str) -> str:
+    """Return the first eight digits of a commit; empty if the text is not a commit."""
     return text[:8] if re.fullmatch("[0-9a-f]{40}", text) else ""
 
 
@@ -72,21 +78,26 @@ def hyperparameter_numbers(
     file: str,
     not_run: str = "",
 ) -> pd.DataFrame:
-    """Return our rows of hyperparameters, none of which is measured.
+    """Return one row of the frame of numbers per hyperparameter.
+
+    Every row states that the hyperparameter is not measured, and whether it is as printed.
 
     Args:
-        inputs: Inputs with the printed `file`.
-        measures: Hyperparameters of the settings.
-        settings: This run's settings; None if `not_run` states why it has none.
-        file: Name in published/ of the printed values.
-        not_run: Why the settings are not used.
+        inputs: Inputs of the table, including `file`.
+        measures: Functions that read a hyperparameter from the settings.
+        settings: This run's settings; None if this run does not train, as `not_run` explains.
+        file: Name of the file in published/ that contains the printed hyperparameters.
+        not_run: Why this run does not train; empty if it trains.
     """
-    printed, numbers = inputs.printed(file, "parameter"), OurNumbers(inputs.study)
+    printed_parameters = inputs.printed(file, "parameter")
+    numbers = OurNumbers(inputs.study)
     for measure in measures:
-        of_paper = printed.get((measure.name,), {}).get("value")
-        is_same = settings is not None and measure.value(settings) == of_paper
-        stated = f"stated, not measured: {'as printed' if is_same else 'not as printed'}"
-        obstacles = [] if of_paper is None or settings is None else [stated]
+        printed = printed_parameters.get((measure.name,), {}).get("value")
+        obstacles = []
+        if printed is not None and settings is not None:
+            is_as_printed = measure.value(settings) == printed
+            agreement = "as printed" if is_as_printed else "not as printed"
+            obstacles = [f"stated, not measured: {agreement}"]
         numbers.add({}, [measure], settings, obstacles=obstacles, not_run=not_run)
     return numbers.frame()
 
@@ -95,14 +106,15 @@ def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: s
     """Return the table of this run's training hyperparameters.
 
     Args:
-        numbers: Frame of numbers with a row per hyperparameter.
-        labels: Labels by hyperparameter.
+        numbers: Frame of numbers with one row per hyperparameter.
+        labels: Label of each hyperparameter to show, by its name in the frame.
         caption: Caption of the table.
     """
-    (by_name,) = rows_of(numbers, ()).values()  # without keys, all numbers are one row
+    all_in_one_row = rows_of(numbers, by=())
+    number_by_parameter = all_in_one_row[()]
     rows = []
     for name, label in labels.items():
-        number = by_name[name]
+        number = number_by_parameter[name]
         stated = state(general(number.ours), general(number.printed), reason=number.reason)
         rows.append(text_row((label,), stated, reason=number.missing))
     return TableContent(
@@ -114,30 +126,33 @@ def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: s
 
 
 def artifacts(inputs: DisplayInputs, printed: PrintedTexts) -> TableContent:
-    """Return the table of data and software, with licenses and the versions pinned here.
+    """Return the table of data and software, with their licenses and the versions pinned here.
 
-    Type and usage are as printed.
+    The columns for type and usage contain the texts that the paper prints.
 
     Args:
-        inputs: Inputs with the files `lock`, `upstream` and `licences`.
+        inputs: Inputs of the table, with the files `lock`, `upstream` and `licences`.
         printed: Rows of the printed table.
     """
-    pinned = dict(
-        re.findall(r"^([\w.-]+)==(\S+)", read_text(inputs.files["lock"]), flags=re.MULTILINE)
-    )
-    public, licences = load_upstream(inputs.files["upstream"]), read_yaml(inputs.files["licences"])
+    lock = read_text(inputs.files["lock"])
+    pinned_versions = dict(re.findall(r"^([\w.-]+)==(\S+)", lock, flags=re.MULTILINE))
+    upstream_files = load_upstream(inputs.files["upstream"])
+    corpora = read_yaml(inputs.files["licences"])
     rows = []
     for row in printed:
-        name, reason = row["artifact"], ""
-        if package := PACKAGES.get(name):
-            licence, version = package.licence, pinned[package.name]
+        name = row["artifact"]
+        corpus = name.lower()
+        reason = ""
+        if name in PACKAGES:
+            package = PACKAGES[name]
+            licence, version = package.licence, pinned_versions[package.name]
         elif name in SERVICES:
             licence, version = SERVICES[name]
-        elif corpus := licences.get(name.lower()):
-            licence, version = corpus["released"], _pinned(public, f"{name.lower()}/")
+        elif corpus in corpora:
+            licence = corpora[corpus]["released"]
+            version = _describe_pins(upstream_files, f"{corpus}/")
         else:
-            licence = version = ""
-            reason = _UNUSED
+            licence, version, reason = "", "", _UNUSED
         texts = (
             row["type"],
             state(licence, row["licence"], reason=reason),
@@ -154,45 +169,47 @@ def artifacts(inputs: DisplayInputs, printed: PrintedTexts) -> TableContent:
 
 
 def artifact_inputs(study: ConfiguredStudy) -> DisplayInputs:
-    """Return the inputs of `artifacts`."""
+    """Return the inputs of the table of artifacts."""
     here = study.project.here
     files = {"lock": here("envs/requirements.lock"), "licences": here("data/licences.yaml")}
     return study.display_inputs().with_files(**files, upstream=study.project.upstream)
 
 
-def _pinned(public: Mapping[str, UpstreamFile], folder: str) -> str:
-    """Return how a corpus is pinned.
+def _describe_pins(upstream_files: Mapping[str, UpstreamFile], folder: str) -> str:
+    """Describe how a corpus, which is a folder of public files, is pinned.
 
-    This is the start of the digest of its only file, the number of its files with a digest, or "not
-    pinned" if none has one.
+    Returns:
+        The start of the digest if the corpus is a single file, the number of files with a digest if
+        the corpus has several files, or "not pinned" if no file has a digest.
     """
-    files = [file.identity for name, file in public.items() if name.startswith(folder)]
-    digests = [identity for identity in files if identity]
-    if len(files) > 1 and digests:
-        return f"{len(digests)} of {pluralize(len(files), 'file')} by digest"
-    kind, _, digest = digests[0].rpartition(" ") if digests else ("not", "", "pinned")
-    return f"{kind} {digest[:8]}"
+    identities = [file.identity for path, file in upstream_files.items() if path.startswith(folder)]
+    digests = [identity for identity in identities if identity]
+    if not digests:
+        return "not pinned"
+    if len(identities) > 1:
+        return f"{len(digests)} of {pluralize(len(identities), 'file')} by digest"
+    algorithm, _, digest = digests[0].rpartition(" ")
+    return f"{algorithm} {digest[:8]}"
 
 
 def checkpoints(
     inputs: DisplayInputs, printed: PrintedTexts, *, unnamed: str = "not a model of this project"
 ) -> TableContent:
-    """Return the table of checkpoints, with licenses, sizes and the revisions in models.yaml.
+    """Return the table of checkpoints, with the licenses, sizes and revisions in models.yaml.
 
     Args:
-        inputs: Inputs whose `options` are the fields of models.yaml entries, by printed model or
-            checkpoint.
+        inputs: Inputs from `checkpoint_options`.
         printed: Rows of the printed table.
-        unnamed: Reason why a row has no entry.
+        unnamed: Reason to show for a printed model without an entry in models.yaml.
     """
     rows = []
     for row in printed:
         entry = inputs.options.get(row["checkpoint"]) or inputs.options.get(row["model"])
         if entry is None:
-            names = ("checkpoint", "licence", "parameters", "revision")
-            texts = [state("", row.get(name, ""), reason=unnamed) for name in names]
+            columns = ("checkpoint", "licence", "parameters", "revision")
+            texts = [state("", row.get(column, ""), reason=unnamed) for column in columns]
         else:
-            texts = _of_entry(entry, row)
+            texts = _compare_entry(entry, row)
         rows.append(text_row((row["model"],), *texts, reason="" if entry else unnamed))
     return TableContent(
         heads=(headers(["Model", "Checkpoint", "License", "# Param", "Revision here"]),),
@@ -206,55 +223,66 @@ def checkpoints(
 def checkpoint_options(
     study: ConfiguredStudy, names: Iterable[str], printed: Callable[[Any], str | None]
 ) -> DisplayInputs:
-    """Return the inputs of `checkpoints`: the entries of models by the name in the printed table.
+    """Return the inputs of the table of checkpoints, with the models' entries as `options`.
 
     Args:
         study: The study.
-        names: Models of models.yaml; the first with a printed name is shown.
-        printed: Function from an entry to its printed name; models without one are omitted.
+        names: Names of models in models.yaml. If several models have the same printed name, the
+            table shows the first.
+        printed: Function from an entry to its name in the printed table; None omits the entry.
     """
     fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
-    found: dict[str, Any] = {}
+    entry_by_printed_name: dict[str, Any] = {}
     for name in names:
         entry = study.project.registry[name]
-        stated = entry.model_dump(include=fields)
+        printed_name = printed(entry)
+        if not printed_name or printed_name in entry_by_printed_name:
+            continue
+        shown_fields = entry.model_dump(include=fields)
         if entry.kind == "llm":
-            stated["checkpoint"] = entry.litellm_id.partition("/")[2]
-        if label := printed(entry):
-            found.setdefault(label, stated)
-    return study.display_inputs().model_copy(update={"options": found})
+            shown_fields["checkpoint"] = entry.litellm_id.partition("/")[2]
+        entry_by_printed_name[printed_name] = shown_fields
+    return study.display_inputs().model_copy(update={"options": entry_by_printed_name})
 
 
-def _of_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> list[StatedText]:
-    """Compare an entry of models.yaml with a printed row, in the order of our columns."""
-    size, printed = entry["parameters"] or "not published", row["parameters"]
+def _compare_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> list[StatedText]:
+    """Compare checkpoint, license, size and revision of a models.yaml entry with a printed row."""
+    size, printed_size = entry["parameters"] or "not published", row["parameters"]
     if row["parameters_are_estimated"] == "yes":
-        size, why = "not published", "size not published; the printed one is an estimate"
-    elif size == printed or not printed:
-        why = ""
-    elif same_size(size, printed):
-        why = "as printed, rounded"
+        size, size_note = "not published", "size not published; the printed one is an estimate"
+    elif size == printed_size or not printed_size:
+        size_note = ""
+    elif same_size(size, printed_size):
+        size_note = "as printed, rounded"
     else:
-        why = "differs from the printed size even when rounded"
+        size_note = "differs from the printed size even when rounded"
     checkpoint, name = entry["checkpoint"], row["checkpoint"]
-    shortened = "printed without its organization" if checkpoint.endswith(f"/{name}") else ""
-    places = {"api": "managed by the provider", "package": f"package {entry.get('package')}"}
-    revision = entry.get("revision") or places.get(entry["source"], "not pinned")
+    is_shortened = checkpoint.endswith(f"/{name}")
+    name_note = "printed without its organization" if is_shortened else ""
+    if entry.get("revision"):
+        revision = entry["revision"]
+    elif entry["source"] == "api":
+        revision = "managed by the provider"
+    elif entry["source"] == "package":
+        revision = f"package {entry.get('package')}"
+    else:
+        revision = "not pinned"
     return [
-        state(checkpoint, name, reason=shortened),
+        state(checkpoint, name, reason=name_note),
         state(entry["licence"], row["licence"]),
-        state(size, printed, reason=why),
+        state(size, printed_size, reason=size_note),
         state(revision, ""),
     ]
 
 
 def same_size(ours: str, printed: str) -> bool:
-    """Return whether our parameter count, rounded to the printed digits, equals the printed one.
+    """Return whether two parameter counts are equal at the precision of the printed one.
 
-    Sizes are texts such as `22.7M` or `9B`; leading and trailing zeros do not count as digits.
+    Both are texts such as `22.7M` or `9B`. Leading and trailing zeros do not count as digits.
     """
-    one, other = number_in(ours), number_in(printed)
-    if one is None or other is None:
+    our_count, printed_count = number_in(ours), number_in(printed)
+    if our_count is None or printed_count is None:
         return False
-    digits = len(printed[:-1].replace(".", "").strip("0"))
-    return float(f"{one:.{digits - 1}e}") == other
+    without_unit = printed[:-1]
+    significant_digits = len(without_unit.replace(".", "").strip("0"))
+    return float(f"{our_count:.{significant_digits - 1}e}") == printed_count

@@ -1,4 +1,4 @@
-"""Declare tables and figures beside the functions that make them."""
+"""Declarations of tables and figures."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ NOT_IN_PAPER = "not in the paper"
 
 
 class ConfiguredStudy(Protocol):
-    """Interface of a study for displays (see `pieline.study.Study`)."""
+    """The part of `pieline.study.Study` that tables and figures use."""
 
     settings: Any
     project: Any
 
     @property
     def plan(self) -> Any:
-        """Runs of the configuration."""
+        """Runs that the configuration selects."""
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes on data that are not the paper's."""
+        """Return sentences on how the data of this run differ from the paper's data."""
 
     def describe_models(self, names: Iterable[str]) -> tuple[ModelDescription, ...]:
-        """Return descriptions of models."""
+        """Return the descriptions of the models with these names."""
 
     def display_inputs(
         self,
@@ -37,7 +37,7 @@ class ConfiguredStudy(Protocol):
         models: Iterable[str] = (),
         others: Iterable[str] = (),
     ) -> DisplayInputs:
-        """Return the inputs of a display of runs; see `pieline.study.Study`."""
+        """Return the inputs of a table or figure of these runs; see `pieline.study.Study`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,21 +45,22 @@ class Display:
     """A table or figure: its place in the paper, its inputs, and the function that makes it.
 
     Attributes:
-        name: Base name of its files.
+        name: Name of the display's files, without folder and extension.
         place: Place in the paper ("Table 2"), or `NOT_IN_PAPER`.
         caption: One sentence for the results page and the report.
-        make: Function that returns the layout of a table (`TableContent`) or a matplotlib figure,
-            from the frame of numbers, if there is one, and the inputs.
-        inputs: Function from a study to the inputs; None if its configuration has no such display.
-        numbers: Function from the inputs to the rows of ours that a table shows; None for a table
-            of texts.
-        printed: Names of the files in published/ with the printed numbers.
-        otherwise: Why a printed number is missing, if the plan states no other reason.
+        make: Function that returns a table (`TableContent`) or a matplotlib figure. Its arguments
+            are the frame of numbers, unless `numbers` is None, and the inputs.
+        inputs: Function from a study to the display's inputs; the function returns None if the
+            study's configuration does not include the display.
+        numbers: Function from the inputs to our rows of the frame of numbers; None for a table of
+            texts.
+        printed: Names of the files in published/ that contain the printed numbers of the display.
+        otherwise: Why a run does not compute a printed number, if the plan states no other reason.
     """
 
     kind: ClassVar[Literal["table", "figure"]]
     folders: ClassVar[dict[str, str]]
-    """Folder below paper_tables/ by file extension."""
+    """Folder in paper_tables/ for each file extension."""
     name: str
     place: str
     caption: str
@@ -70,48 +71,53 @@ class Display:
     otherwise: str = "no such run in this configuration"
 
     def inputs_in(self, study: ConfiguredStudy) -> DisplayInputs | None:
-        """Return the inputs in a study's configuration; None if it does not show the display."""
-        given = self.inputs(study)
-        if given is None:
+        """Return the inputs for a study; None if its configuration does not include the display."""
+        inputs = self.inputs(study)
+        if inputs is None:
             return None
-        names = [f"{name}.csv" for name in self.printed]
-        names += ["tables.yaml", "schema.yaml"] if names else []
-        files = {Path(name).stem: study.project.here(f"published/{name}") for name in names}
-        named = given.model_copy(update={"display": self.name, "otherwise": self.otherwise})
-        return named.with_files(**given.files, **files)
+        published_files = []
+        if self.printed:
+            printed_numbers = [f"{name}.csv" for name in self.printed]
+            published_files = [*printed_numbers, "tables.yaml", "schema.yaml"]
+        paths = {
+            Path(file).stem: study.project.here(f"published/{file}") for file in published_files
+        }
+        named = inputs.model_copy(update={"display": self.name, "otherwise": self.otherwise})
+        return named.with_files(**inputs.files, **paths)
 
     @property
     def maker(self) -> str:
-        """`module:function` of `make`, for a job, which runs in another process."""
+        """Name of the function `make` as `module:function`, which a job imports."""
         return f"{self.make.__module__}:{self.make.__qualname__}"
 
     @property
     def ours(self) -> str:
-        """`module:function` of `numbers`; empty for a display of texts."""
+        """Name of the function `numbers` as `module:function`; empty if `numbers` is None."""
         return f"{self.numbers.__module__}:{self.numbers.__qualname__}" if self.numbers else ""
 
     @property
     def title(self) -> str:
-        """Place in the paper, or the caption of a display that is not in the paper."""
+        """Place in the paper; if the display is not in the paper, its caption."""
         return self.caption.rstrip(".") if self.place == NOT_IN_PAPER else self.place
 
     @property
     def files(self) -> dict[str, str]:
-        """Output files by extension."""
+        """Paths of the output files by extension."""
         return {
-            end: f"paper_tables/{folder}{self.name}.{end}" for end, folder in self.folders.items()
+            extension: f"paper_tables/{folder}{self.name}.{extension}"
+            for extension, folder in self.folders.items()
         }
 
 
 class Table(Display):
-    """A table as LaTeX, CSV and HTML (for the results page)."""
+    """A table, written as LaTeX, CSV, and HTML for the results page."""
 
     kind = "table"
     folders: ClassVar = {"csv": "", "html": "html/", "tex": ""}
 
 
 class Figure(Display):
-    """A figure as PDF (for LaTeX) and PNG (for the results page)."""
+    """A figure, written as PDF for LaTeX and PNG for the results page."""
 
     kind = "figure"
     folders: ClassVar = {"pdf": "figures/", "png": "figures/"}

@@ -1,4 +1,4 @@
-"""Metric files and the files from which they were computed, for items and the results page."""
+"""Read metric files, and check the files from which the metrics were computed."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,27 +12,31 @@ from pieline.core.sidecars import MAKE_AGAIN, Digests, check_digests, check_made
 
 Json = dict[str, Any]
 KEY_SHOWN = 12
-"""Number of leading characters to show of a recorded answer's key."""
+"""Number of characters of a recorded answer's key that the page shows."""
 T = TypeVar("T")
 
 
 @dataclass
 class Pool:
-    """Texts shared by metric files, by dataset file and id, so that each text is written once."""
+    """Texts behind several metric files, each of which the results page contains only once.
+
+    Attributes:
+        texts: Fields of each text, by dataset file and by id.
+    """
 
     texts: dict[str, dict[str, Json]] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def read(self, path: str, load: Callable[[str], T]) -> T:
-        """Return `load(path)`; the result is cached by path and name of the function."""
+        """Return `load(path)`, from the cache if the same function has already read the file."""
         key = (path, f"{load.__module__}.{load.__qualname__}")
         if key not in self._loaded:
             self._loaded[key] = load(path)
-        text: T = self._loaded[key]
-        return text
+        content: T = self._loaded[key]
+        return content
 
     def add(self, path: str, name: str, make: Callable[[], Json]) -> None:
-        """Add the text with id `name` of the dataset file `path`; make it only if it is missing."""
+        """Call `make` and add its result as the text `name` of a dataset file, if it is missing."""
         texts = self.texts.setdefault(path, {})
         if name not in texts:
             texts[name] = make()
@@ -40,7 +44,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class MetricFile:
-    """A metric file: its path, digest and fields."""
+    """A metric file: its path, SHA-256 and fields."""
 
     path: str
     digest: str
@@ -48,7 +52,7 @@ class MetricFile:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Digests of the files from which the metrics were computed, by path."""
+        """SHA-256 of each file from which the metrics were computed, by path."""
         return dict(self.fields["computed_from"])
 
     @property
@@ -58,11 +62,11 @@ class MetricFile:
         return conditions and digest_of(canonical_json(conditions))
 
     def predictions(self, ending: str) -> list[str]:
-        """Return the paths of prediction files among the inputs that end with `ending`."""
+        """Return the paths of the input files in results/predictions that end with `ending`."""
         return [
-            name
-            for name in self.inputs
-            if name.startswith("results/predictions/") and name.endswith(ending)
+            path
+            for path in self.inputs
+            if path.startswith("results/predictions/") and path.endswith(ending)
         ]
 
 
@@ -84,9 +88,10 @@ def check_metrics(
     """Check that metric files match the current configuration.
 
     Args:
-        paths: Metric files.
-        asked: Digests of the expected conditions by path; other files may have any conditions.
-        known: Known digests.
+        paths: Paths of the metric files.
+        asked: Digests of the expected conditions, by path. Metric files without an entry may have
+            been computed under any conditions.
+        known: Digests of files that were already read, by path.
 
     Raises:
         UserError: A metric file was changed or copied, one of its inputs is missing or has a
@@ -99,7 +104,8 @@ def check_metrics(
         changed = f"is not the file that {metric.path} was computed from"
         hint = MAKE_AGAIN.format(metric.path)
         check_digests(metric.inputs, changed=changed, hint=hint, known=known)
-        if asked.get(metric.path) not in (None, metric.conditions_digest):
+        expected_conditions = asked.get(metric.path)
+        if expected_conditions not in (None, metric.conditions_digest):
             raise UserError(
                 "computed with settings or a model that differ from the configuration",
                 where=metric.path,
@@ -113,7 +119,7 @@ def input_of(metric: MetricFile, ending: str) -> str:
     Raises:
         UserError: No input ends with `ending`.
     """
-    names = [name for name in metric.inputs if name.endswith(ending)]
-    if not names:
+    paths = [path for path in metric.inputs if path.endswith(ending)]
+    if not paths:
         raise UserError(f"no input *{ending}", where=metric.path, hint="recreate the file")
-    return names[0]
+    return paths[0]

@@ -17,11 +17,11 @@ COLUMN_WIDTH = 3.3
 PAGE_WIDTH = 6.8
 """Width of figures that span both columns, in inches."""
 SMALLEST = 6.0
-"""Smallest font size, in points; figures are printed at their own size."""
+"""Smallest font size in points. Figures are printed without scaling."""
 
 
 def use_style(path: str | Path) -> None:
-    """Select matplotlib's non-interactive backend and a style file over matplotlib's defaults."""
+    """Reset matplotlib to its defaults, without a display, and apply a style file."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
@@ -33,27 +33,28 @@ def use_style(path: str | Path) -> None:
 
 def add_notes(figure: Figure, notes: Iterable[str]) -> None:
     """Print notes below a figure, wrapped to its width, and make room for them."""
-    # At this font size, about 23 characters fit in an inch.
-    width = int(22 * figure.get_figwidth())
-    lines = [line for note in notes for line in wrap(note, width)]
-    figure.set_figheight(figure.get_figheight() + 0.1 * len(lines))
+    # At the smallest font size, about 23 characters fit in an inch.
+    characters_per_line = int(22 * figure.get_figwidth())
+    lines = [line for note in notes for line in wrap(note, characters_per_line)]
+    line_height = 0.1  # inches
+    figure.set_figheight(figure.get_figheight() + line_height * len(lines))
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=SMALLEST, color="#555555")
 
 
 def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str = "") -> None:
-    """Write a figure as PDF and PNG without timestamps, atomically, and close it.
+    """Write a figure atomically as PDF and PNG, without timestamps, and close the figure.
 
     Args:
         figure: Figure to write.
-        pdf: PDF output.
-        png: PNG output.
-        mark: Small text below the figure.
+        pdf: Path of the PDF file.
+        png: Path of the PNG file.
+        mark: Notice to print in small type below the figure; empty for none.
     """
     import matplotlib.pyplot as plt
 
     if mark:
-        below = figure.text(1, 0, mark, ha="right", va="bottom", color="#555555")
-        below.set(fontsize=SMALLEST, in_layout=False)
+        notice = figure.text(1, 0, mark, ha="right", va="bottom", color="#555555")
+        notice.set(fontsize=SMALLEST, in_layout=False)
     with atomic_path(pdf) as temporary:
         metadata = {"CreationDate": None, "Producer": None, "Creator": None}
         figure.savefig(temporary, format="pdf", metadata=metadata)

@@ -1,4 +1,4 @@
-"""Inputs of tables and figures: files, and the plan's rows of the frame of numbers."""
+"""Inputs of tables, figures and exports: runs, models, files and notes."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -8,18 +8,18 @@ from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
 
 RowChoice = Literal["paper", "run"]
-"""Rows of a result table: the paper's models and this run's, or only this run's."""
+"""Rows of a table: "paper" for the paper's models and this run's, "run" for only this run's."""
 
 
 class PlannedRun(Frozen):
-    """A configured run.
+    """A run that the configuration selects: one model with one setting, language and seed.
 
     Attributes:
-        keys: Keys that identify its numbers (`pieline.reporting.ours.KEYS`), with its model.
-        metrics: Metric file.
-        digest: Digest of its conditions.
-        not_run: Why it cannot be made; empty if it can.
-        origin: Where its predictions come from if this run does not compute them.
+        keys: Values of the keys that identify the run's numbers (`pieline.reporting.ours.KEYS`).
+        metrics: Path of the metric file.
+        digest: Digest of the conditions under which the metrics are computed.
+        not_run: Why the run is impossible; empty if it is possible.
+        origin: Where the predictions come from; empty if they are computed here.
     """
 
     keys: Mapping[str, str]
@@ -30,22 +30,23 @@ class PlannedRun(Frozen):
 
 
 class DisplayInputs(Frozen):
-    """Inputs of a table, figure or export, which is stale if their canonical JSON changes.
+    """Inputs of a table, figure or export, which is made again if their canonical JSON changes.
 
     Attributes:
         study: Name of the study.
         display: Name of the table or figure.
-        metrics: Metric files in display order.
-        digests: Digests of the expected conditions of metric files that have any, by path.
-        runs: Runs behind `metrics`, and those of the same kind that cannot be made.
+        metrics: Paths of the metric files, in the order in which the display shows them.
+        digests: Digest of the conditions that each metric file must state, by path.
+        runs: Runs that compute `metrics`, and impossible runs of the same kind.
         models: Descriptions of this run's models, then of the paper's other models.
-        files: Other inputs by name, such as printed numbers.
+        files: Paths of the other input files by name, such as printed numbers.
         options: Additional JSON values.
-        data: Source of the data. If the data is the user's own, no printed numbers are shown.
-        notes: Sentences about the data, shown with every table and figure.
-        mark: Notice above the display that the data is limited or the user's own; else empty.
+        data: Whether the data is our sample, the papers' public data ("released") or the user's
+            own. Displays of the user's own data show no printed numbers.
+        notes: Sentences about the data to show with the display.
+        mark: Notice that the data is limited or the user's own; otherwise empty.
         rows: Rows to show (`tables.rows` of the configuration).
-        otherwise: Why a printed number is missing, if the plan states no other reason.
+        otherwise: Why a run does not compute a printed number, if the plan states no other reason.
     """
 
     study: str = ""
@@ -63,13 +64,17 @@ class DisplayInputs(Frozen):
     otherwise: str = ""
 
     def with_files(self, **files: str) -> "DisplayInputs":
-        """Return a copy with these `files`."""
+        """Return a copy whose `files` are replaced by these."""
         return self.model_copy(update={"files": files})
 
     def printed(self, file: str, *keys: str) -> dict[tuple[str, ...], dict[str, float]]:
-        """Return the printed rows of a file in published/, by the values of `keys`.
+        """Read the printed numbers of each row by column, from a file in published/.
 
-        The result is empty for the user's own data, and if the display has no such file.
+        The result is empty for the user's own data, and if `file` is not an input of the display.
+
+        Args:
+            file: Name of the file, without extension.
+            keys: Columns whose values identify a row.
         """
         if self.data == "own" or file not in self.files:
             return {}
@@ -80,47 +85,60 @@ class DisplayInputs(Frozen):
         return [*self.metrics, *self.files.values()]
 
     def left_out(self) -> list[PlannedRun]:
-        """Return the configured runs that cannot be made."""
+        """Return the runs that the configuration selects but that are impossible."""
         return [run for run in self.runs if run.not_run]
 
     def why_missing(self, keys: Mapping[str, Any]) -> str:
-        """Return why a number is missing, given its keys."""
+        """Return why this run does not compute the number with these keys."""
         for run in self.left_out():
-            if all(keys[key] == value for key, value in run.keys.items() if key != "seed"):
+            keys_of_run = {key: value for key, value in run.keys.items() if key != "seed"}
+            if all(keys[key] == value for key, value in keys_of_run.items()):
                 return run.not_run
-        reasons = {model.name: model.not_run for model in self.models}
-        return reasons.get(keys["model"]) or self.otherwise
+        for model in self.models:
+            if model.name == keys["model"] and model.not_run:
+                return model.not_run
+        return self.otherwise
 
     def origins(self) -> list[str]:
-        """Return a note per origin of predictions that this run did not compute."""
-        labels, models = self.labels(), dict[str, dict[str, None]]()
+        """Return one sentence per origin of predictions that this run did not compute.
+
+        The sentence lists the labels of the models whose predictions come from the origin.
+        """
+        labels = self.labels()
+        labels_by_origin: dict[str, list[str]] = {}
         for run in self.runs:
             if run.origin and not run.not_run:
                 name = run.keys["model"]
-                models.setdefault(run.origin, {})[labels.get(name, name)] = None
-        return [f"From {origin}: {', '.join(models[origin])}." for origin in sorted(models)]
+                label = labels.get(name, name)
+                labels_of_origin = labels_by_origin.setdefault(run.origin, [])
+                if label not in labels_of_origin:
+                    labels_of_origin.append(label)
+        return [
+            f"From {origin}: {', '.join(labels_by_origin[origin])}."
+            for origin in sorted(labels_by_origin)
+        ]
 
     def names(self) -> dict[str, list[str]]:
-        """Return the names of models by printed name."""
-        names: dict[str, list[str]] = {}
+        """Return the names of the models in models.yaml, by the name that the papers print."""
+        names_by_printed_name: dict[str, list[str]] = {}
         for model in self.models:
             if model.published_as:
-                names.setdefault(model.published_as, []).append(model.name)
-        return names
+                names_by_printed_name.setdefault(model.published_as, []).append(model.name)
+        return names_by_printed_name
 
     @property
     def shows_models(self) -> bool:
-        """Whether the rows or marks of the display are models."""
+        """Whether the display shows scores of models."""
         return bool(self.models)
 
     def own_models(self) -> list[ModelDescription]:
-        """Return the configured models."""
+        """Return the models that the configuration selects."""
         return [model for model in self.models if model.is_configured]
 
     def row_models(self) -> list[ModelDescription]:
-        """Return the models that have rows."""
+        """Return the models that have rows in the table."""
         return self.own_models() if self.rows == "run" else list(self.models)
 
     def labels(self) -> dict[str, str]:
-        """Return the labels of all models by name."""
+        """Return the label of each model by its name in models.yaml."""
         return {model.name: model.label for model in self.models}

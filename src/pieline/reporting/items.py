@@ -1,4 +1,4 @@
-"""Export of a study's predictions as Parquet and gzipped CSV, and for the results page."""
+"""Export the predictions of a study's runs as Parquet, as gzipped CSV and to the results page."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,22 +13,23 @@ from pieline.reporting.inputs import DisplayInputs
 
 Class = Literal["idiom", "no idiom"]
 CLASSES: Mapping[bool | None, Class] = {True: "idiom", False: "no idiom"}
-"""Class of a sentence, by whether it is idiomatic."""
-_ROWS_AT_ONCE = 50_000
-_ARROW = {bool: "bool", int: "int64", float: "float64", str: "string"}
+"""Class of a sentence, by whether the sentence is idiomatic."""
+_ROWS_PER_BATCH = 50_000
+_ARROW_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string"}
 
 
 class Item(Frozen, ABC):
-    """Base class of rows, with the columns that all studies share (described in docs/items.md).
+    """Base class of a prediction's row, with the columns that all studies share.
+
+    docs/items.md describes all columns.
 
     Attributes:
         language: Language of the sentence.
         model: Name of the model.
-        label: Display name of the model; a fine-tuned model has the label of its base model.
+        label: Display name of the model; for a fine-tuned model, the name of its base model.
         seed: Seed of the run.
-        metrics: Path of the metric file to which the row belongs.
-        note: Notice that the row is not a result (sample data) or uses the user's own data;
-            otherwise null.
+        metrics: Path of the metric file that scores the prediction.
+        note: Notice that the data is a sample or the user's own; otherwise null.
     """
 
     language: str
@@ -41,51 +42,62 @@ class Item(Frozen, ABC):
     @classmethod
     @abstractmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
-        """Yield the rows of all runs of a study, run by run."""
+        """Yield the rows of all predictions of a study, run by run."""
 
     @classmethod
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
-        """Return the predictions behind a metric file for the results page.
+        """Return the predictions behind a metric file, as JSON for the results page.
 
-        The result is None if the metric file was not computed from a single prediction file.
-        Otherwise, its `kind` selects the layout on the page, and its `rows` contain all queries,
-        sentences or originals. Texts are added to the pool; `depth` is the number of documents per
-        query.
+        Args:
+            metric: Metric file.
+            pool: Pool to which the texts of the predictions are added.
+            depth: Number of documents to show per query.
+
+        Returns:
+            None if the metrics were not computed from exactly one prediction file. Otherwise, the
+            field `kind` selects the layout on the page, and `rows` contains all queries, sentences
+            or originals.
         """
         return None
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of the study's own columns, followed by those of the shared columns."""
-        shared = Item.model_fields
-        return [*(name for name in cls.model_fields if name not in shared), *shared]
+        """Return the names of the study's own columns, followed by the shared columns."""
+        shared_columns = list(Item.model_fields)
+        own_columns = [name for name in cls.model_fields if name not in shared_columns]
+        return own_columns + shared_columns
 
 
 def runs(inputs: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
-    """Yield each metric file with the values of the shared columns, except the language."""
+    """Yield the metric file of each run with the values of all shared columns except `language`."""
     labels = inputs.labels()
     note = " ".join(filter(None, (inputs.mark, *inputs.notes))) or None
     for run in inputs.runs:
-        if not run.not_run:
-            metric = load_metric_file(run.metrics)
-            yield (
-                metric,
-                {
-                    "model": metric.fields["model"],
-                    "label": labels[run.keys["model"]],
-                    "seed": metric.fields["seed"],
-                    "metrics": run.metrics,
-                    "note": note,
-                },
-            )
+        if run.not_run:
+            continue
+        metric = load_metric_file(run.metrics)
+        shared_columns = {
+            "model": metric.fields["model"],
+            "label": labels[run.keys["model"]],
+            "seed": metric.fields["seed"],
+            "metrics": run.metrics,
+            "note": note,
+        }
+        yield metric, shared_columns
 
 
 def write_items(
     kind: type[Item], rows: Iterable[Item], *, parquet: str | Path, csv: str | Path
 ) -> None:
-    """Write rows of one kind in batches; identical rows produce byte-identical files.
+    """Write rows as Parquet and as gzipped CSV; identical rows produce byte-identical files.
 
-    In the CSV, booleans are true and false, and null is an empty field without quotes.
+    In the CSV file, booleans are written as `true` and `false`, and null is an empty field.
+
+    Args:
+        kind: Class of the rows.
+        rows: Rows, which are written in batches to save memory.
+        parquet: Path of the Parquet file.
+        csv: Path of the CSV file.
     """
     # Imported here because the results page imports this module but does not need pyarrow.
     import pyarrow as pa
@@ -95,23 +107,27 @@ def write_items(
     schema = pa.schema(
         [(name, _arrow_type(kind.model_fields[name].annotation)) for name in kind.columns()]
     )
-    waiting = iter(rows)
+    remaining_rows = iter(rows)
     with (
         atomic_path(parquet) as temporary,
-        pq.ParquetWriter(temporary, schema, compression="zstd") as table,
+        pq.ParquetWriter(temporary, schema, compression="zstd") as parquet_writer,
         open_gzip(csv) as stream,
-        pa_csv.CSVWriter(stream, schema) as text,
+        pa_csv.CSVWriter(stream, schema) as csv_writer,
     ):
-        while some := list(islice(waiting, _ROWS_AT_ONCE)):
-            batch = pa.RecordBatch.from_pylist(list(map(vars, some)), schema=schema)
-            table.write_batch(batch)
-            text.write_batch(batch)
+        while rows_of_batch := list(islice(remaining_rows, _ROWS_PER_BATCH)):
+            fields_by_row = [vars(row) for row in rows_of_batch]
+            batch = pa.RecordBatch.from_pylist(fields_by_row, schema=schema)
+            parquet_writer.write_batch(batch)
+            csv_writer.write_batch(batch)
 
 
 def _arrow_type(annotation: Any) -> str:
-    """Return the Arrow type for the annotation of a field."""
-    while parts := get_args(annotation):
-        # For `a | None`, this is a; for a literal, the type of its values.
-        first = parts[0]
-        annotation = first if isinstance(first, type) or get_args(first) else type(first)
-    return _ARROW[annotation]
+    """Return the Arrow type of a field with this annotation.
+
+    Of a union such as `str | None`, the first type counts; of a literal, the type of its values.
+    """
+    while arguments := get_args(annotation):
+        first = arguments[0]
+        is_type = isinstance(first, type) or bool(get_args(first))
+        annotation = first if is_type else type(first)
+    return _ARROW_TYPES[annotation]

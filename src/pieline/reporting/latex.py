@@ -33,52 +33,55 @@ _ESCAPES = {
 }
 
 _LIGATURE = re.compile("(?<=-)(?=-)|(?<=,)(?=,)|(?<=`)(?=`)|(?<=')(?=')|(?<=[?!])(?=`)")
-"""Places between characters that LaTeX would replace by one, such as a dash for two hyphens."""
+"""Places between two characters that LaTeX would join, such as two hyphens to a dash."""
 
-_LETTERS = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ"
-_NAMES = (
+_GREEK_LETTERS = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ"
+_GREEK_NAMES = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma"
     " sigma tau upsilon phi chi psi omega A B Gamma Delta E Z H Theta I K Lambda M N Xi O Pi P"
     " Sigma T Upsilon Phi X Psi Omega"
 )
-_GREEK = dict(zip(_LETTERS, _NAMES.split(), strict=True))
-"""Names in math mode, because fonts for Greek text are in no common LaTeX distribution."""
+_GREEK = dict(zip(_GREEK_LETTERS, _GREEK_NAMES.split(), strict=True))
+"""Names of Greek letters in math mode: common LaTeX distributions have no font for Greek text."""
 _ACCENTS = {"\u0301": r"\acute", "\u0308": r"\ddot"}
 
 
 def escape(value: object) -> str:
     """Escape text for LaTeX."""
     text = unicodedata.normalize("NFC", str(value))
-    escaped = "{}".join(
-        "".join(_ESCAPES.get(character) or _greek(character) for character in part)
-        for part in _LIGATURE.split(text)
-    )
+    parts = _LIGATURE.split(text)
+    escaped_parts = ["".join(map(_escape_character, part)) for part in parts]
+    # An empty group keeps LaTeX from joining the characters around it.
+    escaped = "{}".join(escaped_parts)
     # At the start of a row, LaTeX would read these characters as options of the previous command.
     return f"{{}}{escaped}" if text.lstrip().startswith(("[", "*")) else escaped
 
 
-def _greek(character: str) -> str:
-    """Return a Greek letter in math mode, and any other character unchanged."""
-    base, *marks = list(unicodedata.normalize("NFD", character))
-    if base not in _GREEK or not _ACCENTS.keys() >= set(marks):
+def _escape_character(character: str) -> str:
+    """Escape a character for LaTeX; a Greek letter is set in math mode."""
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    letter, *accents = list(unicodedata.normalize("NFD", character))
+    if letter not in _GREEK or any(accent not in _ACCENTS for accent in accents):
         return character
-    name = _GREEK[base]
-    formula = rf"\mathrm{{{name}}}" if len(name) == 1 else rf"\{name}"
-    for mark in marks:
-        formula = f"{_ACCENTS[mark]}{{{formula}}}"
+    name = _GREEK[letter]
+    is_like_latin = len(name) == 1  # LaTeX has no command for such a letter
+    formula = rf"\mathrm{{{name}}}" if is_like_latin else rf"\{name}"
+    for accent in accents:
+        formula = f"{_ACCENTS[accent]}{{{formula}}}"
     return f"${formula}$"
 
 
 def render_latex(template: str | Path, output: str | Path, **values: Any) -> None:
     r"""Render a LaTeX template and write it atomically.
 
-    The delimiters are `\VAR{…}` and `\BLOCK{…}`, which editors accept as LaTeX; `|tex` escapes a
-    value.
+    In the template, `\VAR{…}` contains a value, `\VAR{…|tex}` a value to escape, and `\BLOCK{…}` a
+    statement of Jinja. Editors accept these delimiters as LaTeX.
 
     Raises:
         UserError: The template is invalid or uses an undefined name.
     """
-    _render(_latex(Path(template).absolute().parent), template, output, values)
+    _render(_latex_environment(Path(template).absolute().parent), template, output, values)
 
 
 def render_html(template: str | Path, output: str | Path, **values: Any) -> None:
@@ -87,11 +90,11 @@ def render_html(template: str | Path, output: str | Path, **values: Any) -> None
     Raises:
         UserError: The template is invalid or uses an undefined name.
     """
-    _render(_html(Path(template).absolute().parent), template, output, values)
+    _render(_html_environment(Path(template).absolute().parent), template, output, values)
 
 
-@cache  # keeps parsed templates, which Jinja reloads if they change
-def _latex(folder: Path) -> jinja2.Environment:
+@cache  # An environment keeps its parsed templates; Jinja reloads a template that has changed.
+def _latex_environment(folder: Path) -> jinja2.Environment:
     environment = jinja2.Environment(
         block_start_string=r"\BLOCK{",
         block_end_string="}",
@@ -113,7 +116,7 @@ def _latex(folder: Path) -> jinja2.Environment:
 
 
 @cache
-def _html(folder: Path) -> jinja2.Environment:
+def _html_environment(folder: Path) -> jinja2.Environment:
     return jinja2.Environment(
         autoescape=True,
         trim_blocks=True,

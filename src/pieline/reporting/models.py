@@ -1,4 +1,4 @@
-"""Model descriptions and data notes in the tables of all studies."""
+"""Descriptions of models, and the notice on sample data, for the tables of all studies."""
 
 from pieline.core.records import Frozen, validated
 
@@ -9,11 +9,12 @@ SAMPLE_NOTE = (
 
 
 class ModelDescription(Frozen):
-    """Fields of a model's entry that tables and the results page use.
+    """What tables and the results page state about a model.
 
     Attributes:
-        is_configured: Whether the configuration names the model; if not, only the paper has it.
-        not_run: Why none of its runs can be made; empty if some can.
+        published_as: Name that the papers print; None if they do not print the model.
+        is_configured: Whether this run's configuration selects the model.
+        not_run: Why all of the model's runs are impossible; empty if a run is possible.
     """
 
     name: str
@@ -28,7 +29,7 @@ class ModelDescription(Frozen):
 
 
 def load_descriptions(text: str) -> list[ModelDescription]:
-    """Parse model descriptions from JSON.
+    """Parse a JSON list of model descriptions.
 
     Raises:
         UserError: The text is not a JSON list of descriptions.

@@ -1,11 +1,11 @@
-"""The frame of numbers: ours beside the papers', one row per number, joined only here.
+"""Join our numbers with the printed numbers, and decide the verdicts.
 
-A frame is a pandas table with the fields of `Number` as columns (docs/items.md describes them).
+The result is the frame of numbers: a pandas table with one row per number. The columns are the
+fields of `Number`, which docs/items.md describes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,51 +35,54 @@ COMPARED = frozenset(VERDICTS.values())
 """Verdicts on numbers that were compared."""
 EQUAL, NOT_EQUAL = "equal to the authors' run", "not equal to the authors' run"
 _FOUR_DIGITS = 0.005 + 1e-9
-"""Largest difference, in percent, of two scores that are equal at four digits as fractions."""
+"""Largest difference, in percent, between fractions that are equal when rounded to four digits."""
 _ONE_SEED = "one seed has no deviation"
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number: what was measured, our value, the papers', and the verdict.
+    """A row of the frame of numbers: keys, our value, the printed value and the verdict.
 
     Attributes:
         study: Name of the study.
-        model: Name in models.yaml; for a fine-tuned embedder, that of its base.
+        model: Name in models.yaml; for a fine-tuned embedder, the name of its base model.
         train_mode, loss: Training mode and loss of a fine-tuned embedder.
-        setting, query_mode, language, composition, seed: The run. The seed is empty for a mean over
-            the seeds in `seeds`.
-        scope: Part of the data, such as a usage or a split; empty for all.
+        setting, query_mode, language, composition: The run.
+        scope: Part of the data, such as a usage or a split; empty for all data.
         against: What the run is compared with.
-        measure: Name of the measure; the deviation of a mean over seeds ends with `_std`.
-        ours, low, high: Our value and its 95% interval, in `unit`; None if unknown.
+        seed: Seed of the run; empty for a mean over the seeds in `seeds`.
+        measure: Name of the measure; ends with `_std` for a standard deviation over seeds.
+        ours: Our value in `unit`; None if it is unknown.
+        low, high: Bounds of the 95% interval of our value, in `unit`; None if unknown.
         p_value, p_holm: P-value of a test, uncorrected and corrected within a family of tests.
         unit: `%`, `points` or empty.
         decimals: Decimals of the printed number.
-        better: `high`, `low` or empty.
+        better: Which values are better: `high`, `low` or empty.
         seeds: Seeds behind our value.
-        printed: The printed number; None if there is none.
+        printed: The printed number; None if the papers print none.
         tolerance: Largest difference that counts as reproduced, or the sampling ranges.
-        range_low, range_high: Bounds of the sampling ranges together; None without a range.
+        range_low, range_high: Lowest and highest bound of the sampling ranges; None if there are
+            none.
         verdict: One of `STATES`.
-        reason: Why there is no comparison, or the only readings under which ours is in range.
-        missing: Why ours is missing; empty if it is not.
+        reason: Why our value cannot be compared with the printed number; for a value within the
+            sampling range, the only readings of the printed number for which it is.
+        missing: Why our value is missing; empty if it is not missing.
         released: Score of the authors' run; None if there is none.
-        released_verdict: Whether ours equals it at four digits, as a fraction; empty if the two are
-            not comparable.
-        released_reason: Why the two are not comparable, or why they may differ.
-        printed_is_released: `yes` or `no`: whether the printed number is the released one, rounded.
-        origin: Where our predictions come from if this run did not compute them.
+        released_verdict: Whether our score equals `released`, as a fraction with four digits; empty
+            if the two scores cannot be compared.
+        released_reason: Why our score cannot be compared with `released`, or may differ from it.
+        printed_is_released: `yes` if the printed number is `released`, rounded; otherwise `no`.
+        origin: Where our predictions come from; empty if this run computed the predictions.
         place: Place of the printed number in the paper.
         kind: `score`, `count` or `parameter`; empty if the papers do not print the number.
-        counts: Whether it counts among the papers' numbers. A second loss, or a number that another
-            place prints, does not.
-        also_in: Other places that print it.
-        printed_at: File, row and column in published/ of each place.
-        needs: What comparing it requires; empty if it was compared.
-        command: Command that computes it.
-        tables: Tables that show it, or would show it if they were made.
-        what: Description of a number that the text prints.
+        counts: Whether the number counts among the papers' numbers. Numbers for a second loss and
+            numbers that repeat a number from another place do not count.
+        also_in: Other places in the paper that print the number.
+        printed_at: Places in published/ that contain the number.
+        needs: What a comparison requires; empty if the number was compared.
+        command: Command that computes the number.
+        tables: Tables that show the number, or would show it if they were made.
+        what: Description of a number from the running text.
         files: Metric files behind our value.
     """
 
@@ -129,14 +132,14 @@ class Number:
 
     @property
     def shown(self) -> str:
-        """Our value with the decimals of the printed number, or as set if it is a parameter."""
+        """Our value, rounded to the printed decimals unless it is a parameter."""
         if self.kind == "parameter":
             return general(self.ours)
         return rounded(self.ours, self.decimals)
 
     @property
     def difference(self) -> float | None:
-        """Ours minus printed; None if either is unknown."""
+        """Our value minus the printed number; None if one of the two is unknown."""
         if self.ours is None or self.printed is None:
             return None
         return self.ours - self.printed
@@ -145,7 +148,7 @@ class Number:
 COLUMNS = [field.name for field in fields(Number)]
 _FLOATS = [field.name for field in fields(Number) if field.type == float | None]
 _SEPARATORS = {"also_in": "; ", "printed_at": "; ", "needs": " + ", "tables": " ", "files": " "}
-"""Separators of columns with several values in a CSV."""
+"""Separator between the values of each CSV column that has several values."""
 
 
 def join(
@@ -156,26 +159,26 @@ def join(
     released: pd.DataFrame | None = None,
     prefer: Mapping[str, Mapping[str, str]] | None = None,
 ) -> pd.DataFrame:
-    """Join our numbers with the printed ones, and decide the verdict on each.
+    """Join our numbers with the printed numbers, and decide the verdict on each number.
 
-    Our numbers come first, in their order, then those that only the papers have.
+    Our numbers come first, in their order. Numbers that only the papers have follow.
 
     Args:
-        ours: Rows as `of_display` returns them.
+        ours: Our rows, as `of_display` returns them.
         printed: Rows with the columns `KEYS` and `PRINTED`; a key that is `ANY` matches all values.
-        why: Function from the columns of a printed number that we lack to the reason.
+        why: Function from the columns of a printed number to the reason why our number is missing.
         released: Scores of the authors' run, with the columns `KEYS` and `released`.
-        prefer: Values of keys by file in published/. If several numbers of ours match a printed
-            one, the first with these values counts.
+        prefer: Keys and values by file in published/. If several of our numbers match a printed
+            number in the file, the first of our numbers with these values counts.
     """
     ours = ours.assign(_ours=range(len(ours)))
-    printed = _matched(printed.assign(_printed=range(len(printed))), ours)
+    printed = _replace_any(printed.assign(_printed=range(len(printed))), ours)
     joined = ours.merge(printed, on=list(KEYS), how="outer").sort_values(["_ours", "_printed"])
     if released is None:
         joined = joined.assign(released=None)
     else:
         joined = joined.merge(released, on=list(KEYS), how="left")
-    rows = [_judged(row, why) for row in _records(joined) if not _is_empty_deviation(row)]
+    rows = [_compare_row(row, why) for row in _records(joined) if not _is_empty_deviation(row)]
     _count_once(rows, prefer or {})
     return checked(pd.DataFrame(rows, columns=COLUMNS))
 
@@ -186,173 +189,221 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def _matched(printed: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """Replace `ANY` by the values of our numbers that match in the other keys, else by ""."""
-    known, parts = ours[list(KEYS)].drop_duplicates(), []
-    open_keys = printed[list(KEYS)] == ANY
-    for pattern, rows in printed.groupby([open_keys[key] for key in KEYS], sort=False):
-        is_open = dict(zip(KEYS, pattern, strict=True))
-        opened = [key for key in KEYS if is_open[key]]
-        fixed = [key for key in KEYS if not is_open[key]]
-        matched = rows.drop(columns=opened).merge(known, on=fixed, how="left")
-        parts.append(matched.fillna(dict.fromkeys(opened, "")))
-    return pd.concat(parts, ignore_index=True) if parts else printed
+def _replace_any(printed: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
+    """Replace each key `ANY` by the values of our numbers that have the same other keys.
+
+    A printed number has one row per match. Without a match, the key becomes empty.
+    """
+    our_keys = ours[list(KEYS)].drop_duplicates()
+    is_any = printed[list(KEYS)] == ANY
+    replaced = []
+    # Rows that have `ANY` in the same keys are merged together.
+    for pattern, rows in printed.groupby([is_any[key] for key in KEYS], sort=False):
+        is_any_in_group = dict(zip(KEYS, pattern, strict=True))
+        any_keys = [key for key in KEYS if is_any_in_group[key]]
+        other_keys = [key for key in KEYS if not is_any_in_group[key]]
+        merged = rows.drop(columns=any_keys).merge(our_keys, on=other_keys, how="left")
+        replaced.append(merged.fillna(dict.fromkeys(any_keys, "")))
+    return pd.concat(replaced, ignore_index=True) if replaced else printed
 
 
 def _is_empty_deviation(row: Mapping[str, Any]) -> bool:
-    is_empty = row["ours"] is None and row["printed"] is None
-    return is_empty and str(row["measure"]).endswith(DEVIATION)
+    return row["ours"] is None and row["printed"] is None and _is_deviation(row)
 
 
-def _judged(row: Mapping[str, Any], why: Callable[[Mapping[str, Any]], str]) -> dict[str, Any]:
-    """Return the columns of a `Number` for a joined row."""
+def _is_deviation(row: Mapping[str, Any]) -> bool:
+    return str(row["measure"]).endswith(DEVIATION)
+
+
+def _compare_row(row: Mapping[str, Any], why: Callable[[Mapping[str, Any]], str]) -> dict[str, Any]:
+    """Compare the two numbers of a joined row, and return the fields of a `Number`."""
     is_ours = row["_ours"] is not None
     not_run = row["not_run"] if is_ours else why(row)
     decimals = int(row["decimals"] if is_ours else row["printed_decimals"])
-    problems = [not_run, row["unknown"]]
-    if (
-        row["spread"]
-        and row["ours"] is None
-        and is_ours
-        and str(row["measure"]).endswith(DEVIATION)
-    ):
-        problems.append("" if not_run else _ONE_SEED)
-    compared = compare(
+    comparison = compare(
         row["ours"],
         row["printed"],
-        obstacles=[each for each in (*problems, *(row["obstacles"] or ())) if each],
+        obstacles=_obstacles(row, not_run),
         tolerance=max(row["tolerance"] or 0.0, row["printed_tolerance"] or 0.0),
-        ranges=row["ranges"] or _ranges(row),
+        ranges=row["ranges"] or _sampling_ranges(row),
         decimals=decimals,
     )
-    texts = {
-        name: row[name] or ""
-        for name in ("unit", "better", "seeds", "place", "kind", "origin", "what", *KEYS)
-    }
+    if comparison.reproduced is not None:
+        verdict = VERDICTS[comparison.reproduced]
+    else:
+        verdict = NOT_RUN if row["ours"] is None else NOT_COMPARABLE
+    texts = ("unit", "better", "seeds", "place", "kind", "origin", "what", *KEYS)
     return {
         **dict.fromkeys(COLUMNS),
         **{name: row[name] for name in ("ours", "low", "high", "p_value", "p_holm", "printed")},
-        **{"command": "", "needs": ()},
-        **texts,
-        **_against_released(row),
+        **{name: row[name] or "" for name in texts},
+        **_compare_with_released(row),
+        **_bounds(comparison),
         "decimals": decimals,
-        "tolerance": compared.allowed() if compared.comparable else "",
-        **_bounds(compared),
-        "verdict": VERDICTS.get(
-            compared.reproduced or "", NOT_RUN if row["ours"] is None else NOT_COMPARABLE
-        ),
-        "reason": compared.reason,
+        "tolerance": comparison.allowed() if comparison.comparable else "",
+        "verdict": verdict,
+        "reason": comparison.reason,
         "missing": not_run or row["unknown"] or "",
         "counts": bool(row["kind"]),
         "also_in": row["also_in"] or (),
         "printed_at": row["printed_at"] or (),
-        "tables": tuple(dict.fromkeys((*(row["tables"] or ()), *(row["shown_by"] or ())))),
+        "needs": (),
+        "command": "",
+        "tables": tuple(dict.fromkeys([*(row["tables"] or ()), *(row["shown_by"] or ())])),
         "files": row["files"] or (),
     }
 
 
-def _bounds(compared: Comparison) -> dict[str, float | None]:
-    bounds = [*chain.from_iterable(compared.ranges.values())] if compared.comparable else []
-    return {"range_low": min(bounds, default=None), "range_high": max(bounds, default=None)}
+def _obstacles(row: Mapping[str, Any], not_run: str) -> list[str]:
+    """Return why the two numbers of a joined row cannot be compared, most important reason first.
+
+    Args:
+        row: Joined row.
+        not_run: Why our number was not computed; empty if it was.
+    """
+    obstacles = [not_run, row["unknown"]]
+    is_unknown_deviation = _is_deviation(row) and row["_ours"] is not None and row["ours"] is None
+    if is_unknown_deviation and row["spread"] and not not_run:
+        obstacles.append(_ONE_SEED)
+    obstacles += row["obstacles"] or ()
+    return [obstacle for obstacle in obstacles if obstacle]
 
 
-def _against_released(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of `Number` on the authors' run."""
-    theirs, ours, printed = row["released"], row["ours"], row["printed"]
-    columns = {"released": theirs, "released_verdict": "", "released_reason": ""}
-    if theirs is None:
-        return {**columns, "printed_is_released": ""}
-    obstacles = [*(row["obstacles"] or ()), *(row["released_obstacles"] or ())]
-    if ours is None or obstacles:
-        columns["released_reason"] = "; ".join(obstacles) or "our score is unknown"
-    else:
-        is_equal = abs(ours - theirs) <= _FOUR_DIGITS
-        columns["released_verdict"] = EQUAL if is_equal else NOT_EQUAL
-        columns["released_reason"] = "" if is_equal else row["released_note"] or ""
-    if printed is None:
-        return {**columns, "printed_is_released": ""}
-    # A half may have been rounded up or down.
-    is_printed = abs(theirs - printed) <= 0.5 * 10.0 ** -int(row["own_decimals"]) + 1e-9
-    return {**columns, "printed_is_released": "yes" if is_printed else "no"}
+def _bounds(comparison: Comparison) -> dict[str, float | None]:
+    """Return the lowest and the highest bound of the sampling ranges, as fields of `Number`."""
+    ranges = comparison.ranges.values() if comparison.comparable else ()
+    return {
+        "range_low": min((low for low, _ in ranges), default=None),
+        "range_high": max((high for _, high in ranges), default=None),
+    }
 
 
-def _ranges(row: Mapping[str, Any]) -> Ranges:
+def _compare_with_released(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare the numbers of a joined row with the authors' run; return the fields of `Number`."""
+    released, ours, printed = row["released"], row["ours"], row["printed"]
+    verdict = reason = printed_is_released = ""
+    if released is not None:
+        obstacles = [*(row["obstacles"] or ()), *(row["released_obstacles"] or ())]
+        if obstacles:
+            reason = "; ".join(obstacles)
+        elif ours is None:
+            reason = "our score is unknown"
+        elif abs(ours - released) <= _FOUR_DIGITS:
+            verdict = EQUAL
+        else:
+            verdict, reason = NOT_EQUAL, row["released_note"] or ""
+        if printed is not None:
+            # A half may be rounded up or down.
+            largest_rounding = 0.5 * 10.0 ** -int(row["own_decimals"]) + 1e-9
+            is_printed = abs(released - printed) <= largest_rounding
+            printed_is_released = "yes" if is_printed else "no"
+    return {
+        "released": released,
+        "released_verdict": verdict,
+        "released_reason": reason,
+        "printed_is_released": printed_is_released,
+    }
+
+
+def _sampling_ranges(row: Mapping[str, Any]) -> Ranges:
     """Return the sampling ranges of a mean or deviation over seeds; empty for other numbers."""
-    theirs: Spread | None = row["spread"]
-    if theirs is None or row["ours"] is None or not row["seeds"]:
+    printed: Spread | None = row["spread"]
+    if printed is None or row["ours"] is None or not row["seeds"]:
         return {}
     ddof, pool, seeds = row["ddof"], row["pool"], len(row["seeds"].split())
-    if not str(row["measure"]).endswith(DEVIATION):
-        mine = Spread(mean=row["ours"], deviation=row["deviation"], seeds=seeds)
-        return mean_ranges(mine, theirs, ddof=ddof, pool=pool)
-    if theirs.deviation is None:
+    if not _is_deviation(row):
+        ours = Spread(mean=row["ours"], deviation=row["deviation"], seeds=seeds)
+        return mean_ranges(ours, printed, ddof=ddof, pool=pool)
+    if printed.deviation is None:
         return {}
-    return deviation_ranges(seeds, theirs, ddof=ddof, pool=pool)
+    return deviation_ranges(seeds, printed, ddof=ddof, pool=pool)
 
 
 def _count_once(rows: Sequence[dict[str, Any]], prefer: Mapping[str, Mapping[str, str]]) -> None:
-    """If several rows compare with one printed number, let only one count."""
-    by_place: dict[Place, list[dict[str, Any]]] = {}
+    """If several rows compare with the same printed number, let only one row count.
+
+    Args:
+        rows: Fields of `Number`; `counts` is changed in place.
+        prefer: Values of keys by file in published/, as for `join`.
+    """
+    rows_by_place: dict[Place, list[dict[str, Any]]] = {}
     for row in rows:
-        for place in row["printed_at"][:1]:
-            by_place.setdefault(place, []).append(row)
-    for place, same in by_place.items():
-        wanted = prefer.get(place.file, {}).items()
+        if row["printed_at"]:
+            rows_by_place.setdefault(row["printed_at"][0], []).append(row)
+    for place, candidates in rows_by_place.items():
+        counting_row = _choose_row(candidates, prefer.get(place.file, {}))
+        for row in candidates:
+            if row is not counting_row:
+                row["counts"] = False
 
-        def order(
-            row: Mapping[str, Any], wanted: Iterable[tuple[str, str]] = wanted
-        ) -> tuple[bool, bool]:
-            return row["ours"] is None, any(row[key] != value for key, value in wanted)
 
-        best = min(same, key=order)
-        for row in same:
-            row["counts"] = row["counts"] and row is best
+def _choose_row(
+    candidates: Sequence[dict[str, Any]], preferred: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the first row with a value of ours and, if possible, with the preferred keys."""
+    with_value = [row for row in candidates if row["ours"] is not None] or candidates
+    with_preferred_keys = [
+        row for row in with_value if all(row[key] == value for key, value in preferred.items())
+    ]
+    return (with_preferred_keys or with_value)[0]
 
 
 def checked(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame if it has the schema of `Number`.
+    """Return the frame unchanged, after checking its columns, keys and verdicts.
 
     Raises:
         ValueError: A column is missing, a key is not unique, or a verdict is unknown.
     """
     if list(frame.columns) != COLUMNS:
         raise ValueError(f"columns {list(frame.columns)} instead of {COLUMNS}")
-    if (repeated := frame[frame.duplicated(list(KEYS))]).size:
-        raise ValueError(f"duplicate number {tuple(repeated.iloc[0][list(KEYS)])}")
-    if unknown := {*frame["verdict"]} - {*STATES}:
-        raise ValueError(f"unknown verdict {min(unknown)!r}")
+    duplicates = frame[frame.duplicated(list(KEYS))]
+    if len(duplicates):
+        raise ValueError(f"duplicate number {tuple(duplicates.iloc[0][list(KEYS)])}")
+    unknown_verdicts = set(frame["verdict"]) - set(STATES)
+    if unknown_verdicts:
+        raise ValueError(f"unknown verdict {min(unknown_verdicts)!r}")
     return frame
 
 
 def numbers_of(frame: pd.DataFrame) -> list[Number]:
-    """Return the rows of a frame."""
+    """Return the rows of a frame of numbers."""
     return [Number(**row) for row in _records(frame)]
 
 
 def rows_of(
     frame: pd.DataFrame, by: Sequence[str], across: Sequence[str] = ()
 ) -> dict[tuple[str, ...], dict[str, Number]]:
-    """Return the numbers of a frame by table row (the values of the keys `by`), then by column.
+    """Arrange the numbers of a frame as the rows and columns of a table.
 
-    A column is a measure, preceded by the values of the keys `across`, such as `span r_precision`.
+    Args:
+        frame: Frame of numbers.
+        by: Keys that identify a row of the table.
+        across: Keys that identify a column of the table together with the measure.
+
+    Returns:
+        The numbers by row (the values of the keys `by`) and by column. A column is named by the
+        values of `across` that are not empty, and the measure, such as `span r_precision`.
     """
     rows: dict[tuple[str, ...], dict[str, Number]] = {}
     for number in numbers_of(frame):
-        key = tuple(getattr(number, name) for name in by)
-        column = (getattr(number, name) for name in (*across, "measure"))
-        rows.setdefault(key, {})[" ".join(filter(None, column))] = number
+        row = tuple(getattr(number, key) for key in by)
+        column_keys = [getattr(number, key) for key in (*across, "measure")]
+        column = " ".join(filter(None, column_keys))
+        rows.setdefault(row, {})[column] = number
     return rows
 
 
 def of_display(ours: pd.DataFrame, inputs: DisplayInputs) -> pd.DataFrame:
-    """Add the display's name, and the origin of the predictions behind each row, to our rows."""
-    origins = {run.metrics: run.origin for run in inputs.runs}
+    """Add two columns to our rows: the origin of the predictions, and the display as `tables`."""
+    origin_by_metric_file = {run.metrics: run.origin for run in inputs.runs}
 
-    def origin(files: Sequence[str]) -> str:
-        return ", ".join(dict.fromkeys(filter(None, (origins.get(path) for path in files))))
+    def join_origins(files: Sequence[str]) -> str:
+        origins = [origin_by_metric_file.get(path, "") for path in files]
+        return ", ".join(dict.fromkeys(filter(None, origins)))
 
     return ours.assign(
-        origin=ours["files"].map(origin), tables=ours["files"].map(lambda _: (inputs.display,))
+        origin=ours["files"].map(join_origins),
+        tables=ours["files"].map(lambda _: (inputs.display,)),
     )
 
 
@@ -361,20 +412,28 @@ def _catalogue(inputs: DisplayInputs) -> Catalogue:
 
 
 def printed_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the printed numbers in the files of a table; none for the user's own data."""
+    """Return the printed numbers in a table's input files; empty for the user's own data."""
     catalogue = _catalogue(inputs)
-    files = {name: inputs.files[name] for name in catalogue if name in inputs.files}
-    return printed_frame({} if inputs.data == "own" else files, catalogue, inputs.names())
+    files = {}
+    if inputs.data != "own":
+        files = {name: inputs.files[name] for name in catalogue if name in inputs.files}
+    return printed_frame(files, catalogue, inputs.names())
 
 
 def numbers_for(inputs: DisplayInputs, ours: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame of a table: its rows of ours, and what the papers print in it."""
-    catalogue, printed = _catalogue(inputs), _matched(printed_numbers(inputs), ours)
-    # A number that several tables show has one table in published/.
-    is_ours = printed.set_index([*KEYS]).index.isin(ours.set_index([*KEYS]).index)
+    """Return the frame of numbers of a table.
+
+    The frame contains our numbers in the table, and the numbers that the paper prints in it.
+    """
+    catalogue = _catalogue(inputs)
+    printed = _replace_any(printed_numbers(inputs), ours)
+    our_keys = ours.set_index([*KEYS]).index
+    is_ours = printed.set_index([*KEYS]).index.isin(our_keys)
+    # If several tables show a printed number, published/ lists it for the first of these tables.
+    is_printed_in_table = printed["shown_by"].map(first_table) == inputs.display
     return join(
         of_display(ours, inputs),
-        printed[is_ours | (printed["shown_by"].map(first_table) == inputs.display)],
+        printed[is_ours | is_printed_in_table],
         why=inputs.why_missing,
         released=read_released(inputs.files, inputs.names()),
         prefer={name: table.prefer for name, table in catalogue.items()},
@@ -382,54 +441,56 @@ def numbers_for(inputs: DisplayInputs, ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_numbers(path: str | Path, frame: pd.DataFrame, *, without_empty: bool = False) -> None:
-    """Write a frame as CSV, one line per number.
+    """Write a frame of numbers as CSV, one line per number.
 
     Args:
-        path: Path of the file.
+        path: Path of the CSV file.
         frame: Frame of numbers.
         without_empty: Whether to omit columns without values, except for `ours` and `printed`.
     """
-    texts = frame.assign(
-        **{
-            name: frame[name].map(lambda values, by=by: by.join(map(str, values)))
-            for name, by in _SEPARATORS.items()
-        },
-        printed=frame["printed"].map(lambda value: "" if pd.isna(value) else f"{value:g}"),
-        counts=frame["counts"].map({True: "yes", False: "no"}),
-    )
+    texts = frame.copy()
+    for column, separator in _SEPARATORS.items():
+        texts[column] = [separator.join(map(str, values)) for values in frame[column]]
+    texts["printed"] = ["" if pd.isna(value) else f"{value:g}" for value in frame["printed"]]
+    texts["counts"] = ["yes" if counts else "no" for counts in frame["counts"]]
     if without_empty:
-        kept = texts.notna() & (texts != "")
-        texts = texts.loc[:, kept.any() | texts.columns.isin(["ours", "printed"])]
+        has_value = (texts.notna() & (texts != "")).any()
+        is_required = texts.columns.isin(["ours", "printed"])
+        texts = texts.loc[:, has_value | is_required]
     write_text(path, texts.to_csv(index=False, lineterminator="\n"))
 
 
 def write_parquet(path: str | Path, frame: pd.DataFrame) -> None:
-    """Write a frame as Parquet; columns with several values are lists."""
-    lists = {name: frame[name].map(lambda values: list(map(str, values))) for name in _SEPARATORS}
+    """Write a frame of numbers as Parquet, in which columns with several values are lists."""
+    with_lists = frame.copy()
+    for column in _SEPARATORS:
+        with_lists[column] = [[str(value) for value in values] for values in frame[column]]
     with atomic_path(path) as temporary:
-        frame.assign(**lists).to_parquet(temporary, index=False)
+        with_lists.to_parquet(temporary, index=False)
 
 
 def frame_of(numbers: Iterable[Number]) -> pd.DataFrame:
-    """Return the frame of numbers."""
+    """Return a frame with one row per number."""
     return checked(pd.DataFrame([vars(number) for number in numbers], columns=COLUMNS))
 
 
 def read_numbers(path: str | Path) -> list[Number]:
-    """Read a CSV with all columns that `write_numbers` wrote.
+    """Read a CSV that `write_numbers` wrote with all columns.
 
     Raises:
         UserError: The file is missing or is not a CSV of numbers.
     """
     rows = read_table(path, COLUMNS, hint="name numbers.csv of a paper_tables/")
-    return [_number(row) for _, row in rows]
+    return [_parse_number(row) for _, row in rows]
 
 
-def _number(row: Mapping[str, str]) -> Number:
+def _parse_number(row: Mapping[str, str]) -> Number:
     values: dict[str, Any] = dict(row)
     for name in _FLOATS:
         values[name] = float(row[name]) if row[name] else None
     for name, separator in _SEPARATORS.items():
         values[name] = tuple(filter(None, row[name].split(separator)))
     values["printed_at"] = tuple(map(Place.parse, values["printed_at"]))
-    return Number(**values | {"decimals": int(row["decimals"]), "counts": row["counts"] == "yes"})
+    values["decimals"] = int(row["decimals"])
+    values["counts"] = row["counts"] == "yes"
+    return Number(**values)

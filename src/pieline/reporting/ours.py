@@ -1,7 +1,8 @@
-"""Our half of the frame of numbers: the rows that measures give for metric records."""
+"""Our rows of the frame of numbers: values that measures read from metric files."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -15,26 +16,31 @@ KEYS = (
     "study", "model", "train_mode", "loss", "setting", "query_mode", "language",
     "composition", "scope", "against", "seed", "measure",
 )  # fmt: skip
-"""Columns that identify a number; one that does not apply is empty."""
+"""Columns that identify a number; a column that does not apply is empty."""
 OURS = (
     "ours", "low", "high", "deviation", "p_value", "p_holm", "unit", "decimals", "better",
     "seeds", "files", "ranges", "tolerance", "unknown", "obstacles", "not_run",
     "released_obstacles", "released_note",
 )  # fmt: skip
-"""Other columns of our rows. `obstacles` are the reasons why a number is not comparable with the
-paper's, `released_obstacles` why it is not comparable with that of the authors' run, and
-`released_note` why it may differ from the latter. `unknown` is the reason why a record lacks the
-number, and `not_run` why there is no record."""
+"""Other columns of our rows. Five of the columns state reasons:
+
+- `obstacles`: why the number cannot be compared with the printed number,
+- `released_obstacles`: why the number cannot be compared with the score of the authors' run,
+- `released_note`: why the number may differ from the score of the authors' run,
+- `unknown`: why the metric record does not contain the number,
+- `not_run`: why there is no metric record.
+"""
 DEVIATION = "_std"
-"""Ending of the measure of a deviation over seeds."""
+"""Suffix of the name of a measure that is a standard deviation over seeds."""
 
 
 @dataclass
 class OurNumbers:
-    """Rows of ours while they are collected.
+    """Collects our rows of the frame of numbers.
 
     Attributes:
         study: Name of the study.
+        rows: Rows collected so far.
     """
 
     study: str
@@ -51,7 +57,17 @@ class OurNumbers:
         not_run: str = "",
         **columns: Any,
     ) -> None:
-        """Add a row per measure of a record, or of a run that has none (`not_run` says why)."""
+        """Add one row per measure of a metric record.
+
+        Args:
+            keys: Values of `KEYS` that are not empty.
+            measures: Measures to read from the record.
+            record: Metric record; None if there is no record, as `not_run` explains.
+            files: Metric files that contain the record.
+            obstacles: Reasons why the numbers cannot be compared with printed numbers.
+            not_run: Why there is no record; empty if there is one.
+            columns: Values of other columns.
+        """
         shared = {
             **dict.fromkeys(KEYS, ""),
             "study": self.study,
@@ -79,65 +95,75 @@ def of_runs(
     obstacles: Callable[[R], Sequence[str]],
     **columns: Callable[[R], Any],
 ) -> pd.DataFrame:
-    """Return a row per run and measure, including configured runs without records.
+    """Return one row per run and measure; impossible runs have rows without values.
 
     Args:
-        inputs: Inputs with the plan's runs.
-        records: Metric records with their paths.
-        measures: Measures of a record.
+        inputs: Inputs of the display, which contain all runs.
+        records: Metric records and the paths of their files.
+        measures: Measures to read from each record.
         keys: Function from a record to the values of `KEYS` that identify its run.
-        obstacles: Function from a record to the reasons why it is not comparable.
-        columns: Functions from a record to the values of other columns, by name.
+        obstacles: Function from a record to the reasons why its numbers cannot be compared with
+            printed numbers.
+        columns: Functions from a record to the value of another column, by column.
     """
     numbers = OurNumbers(inputs.study)
     for record, path in records:
-        more = {name: value(record) for name, value in columns.items()}
         numbers.add(
-            keys(record), measures, record, files=[path], obstacles=obstacles(record), **more
+            keys(record),
+            measures,
+            record,
+            files=[path],
+            obstacles=obstacles(record),
+            **{name: value_of(record) for name, value_of in columns.items()},
         )
-    # If no seed of a run can be made, the run has one row without a seed.
-    made = [{**run.keys, "seed": ""} for run in inputs.runs if not run.not_run]
+    # A run of which every seed is impossible has one row, with an empty seed.
+    keys_of_possible_runs = [{**run.keys, "seed": ""} for run in inputs.runs if not run.not_run]
     added: list[Mapping[str, str]] = []
     for run in inputs.left_out():
-        seedless = {**run.keys, "seed": ""}
-        missing = run.keys if seedless in made else seedless
-        if missing not in added:
-            added.append(missing)
-            numbers.add(missing, measures, None, not_run=run.not_run)
+        keys_without_seed = {**run.keys, "seed": ""}
+        has_other_seeds = keys_without_seed in keys_of_possible_runs
+        keys_of_row = run.keys if has_other_seeds else keys_without_seed
+        if keys_of_row not in added:
+            added.append(keys_of_row)
+            numbers.add(keys_of_row, measures, None, not_run=run.not_run)
     return numbers.frame()
 
 
 def over_seeds(ours: pd.DataFrame) -> pd.DataFrame:
-    """Return means over seeds, each followed by its deviation (ddof 1) as a measure of its own.
+    """Return the mean of each number over seeds, followed by a row for the deviation (ddof 1).
 
-    A mean is unknown if the value of any seed is unknown. A run without a record has a row only if
+    A mean is unknown if the value of any seed is unknown. Runs without a record have a row only if
     no seed has a record.
     """
-    by = [key for key in KEYS if key != "seed"]
-    made = ours["not_run"] == ""
+    keys_without_seed = [key for key in KEYS if key != "seed"]
+    has_record = ours["not_run"] == ""
+    records_first = pd.concat([ours[has_record], ours[~has_record]])
     rows: list[dict[str, Any]] = []
-    for values, seeds in pd.concat([ours[made], ours[~made]]).groupby(by, sort=False):
-        known = seeds[seeds["not_run"] == ""]
-        group = known if len(known) else seeds.head(1)
-        first = {str(name): value for name, value in group.iloc[0].items()}
-        deviation = group["ours"].std() if group["ours"].notna().all() else None
-        shared: dict[str, Any] = {
-            **first,
+    for _, all_seeds in records_first.groupby(keys_without_seed, sort=False):
+        seeds_with_record = all_seeds[all_seeds["not_run"] == ""]
+        seeds = all_seeds.head(1) if seeds_with_record.empty else seeds_with_record
+        is_known = seeds["ours"].notna().all()
+        mean: dict[str, Any] = {
+            **{str(column): value for column, value in seeds.iloc[0].items()},
             "seed": "",
             "low": None,
             "high": None,
-            "ours": group["ours"].mean(skipna=False),
-            "deviation": deviation,
-            "seeds": " ".join(sorted(known["seed"], key=int)),
-            "files": _joined(group["files"]),
-            "obstacles": _joined(group["obstacles"]),
-            "unknown": max(group["unknown"]),
+            "ours": seeds["ours"].mean(skipna=False),
+            "deviation": seeds["ours"].std() if is_known else None,
+            "seeds": " ".join(sorted(seeds_with_record["seed"], key=int)),
+            "files": _join_without_duplicates(seeds["files"]),
+            "obstacles": _join_without_duplicates(seeds["obstacles"]),
+            "unknown": max(seeds["unknown"]),
         }
-        rows.append(shared)
-        name = f"{dict(zip(by, values, strict=True))['measure']}{DEVIATION}"
-        rows.append({**shared, "measure": name, "ours": deviation, "unknown": ""})
+        deviation = {
+            **mean,
+            "measure": f"{mean['measure']}{DEVIATION}",
+            "ours": mean["deviation"],
+            "unknown": "",
+        }
+        rows += [mean, deviation]
     return pd.DataFrame(rows, columns=ours.columns)
 
 
-def _joined(lists: Iterable[Collection[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for each in lists for text in each))
+def _join_without_duplicates(lists: Iterable[Collection[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(lists)))

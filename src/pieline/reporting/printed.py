@@ -1,4 +1,4 @@
-"""The papers' printed numbers, and their comparison with ours."""
+"""Read the numbers that the papers print, and compare them with our numbers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,15 +24,15 @@ VERDICTS = {
     "within sampling range": "within sampling range",
     "no": "not reproduced",
 }
-"""Verdicts on a cell, by the value of its CSV column `reproduced`."""
+"""Verdict on a number for each value of `Comparison.reproduced`."""
 
 
 class PrintedFile(Frozen):
-    """Schema and digest of a file in published/, to detect changes to printed numbers.
+    """Columns, size and digest of a file in published/, which reveal changes to printed numbers.
 
     Attributes:
-        texts: Names of the text columns.
-        numbers: Names of the numeric columns, whose cells may be empty.
+        texts: Names of the columns with texts.
+        numbers: Names of the columns with numbers or empty cells.
         rows: Number of rows.
         sha256: SHA-256 of the file.
     """
@@ -44,19 +44,19 @@ class PrintedFile(Frozen):
 
 
 class Comparison(Frozen):
-    """Comparison of our number with the printed one.
+    """Comparison of our number with the printed number.
 
     Attributes:
         ours: Our number in the unit of the printed table; None if unknown.
         printed: The printed number; None if unknown.
-        comparable: Whether there is a printed number and no obstacle to comparing the two, such as
+        comparable: Whether there is a printed number and no obstacle to the comparison, such as
             different data or a different checkpoint.
-        reason: Why the two are not comparable, why ours is missing, or the only readings under
-            which ours is within sampling range; empty otherwise.
-        tolerance: Largest difference that counts as reproduced, in the same unit.
-        ranges: Sampling ranges, by reading (possible interpretation) of the printed number; our
-            number is within sampling range if it is in one of them.
-        decimals: Decimals of the printed number, if different from its table's.
+        reason: Why the numbers cannot be compared or why our number is missing. For a number that
+            is within sampling range for only some readings, these readings. Otherwise empty.
+        tolerance: Largest difference that counts as reproduced, in the unit of the numbers.
+        ranges: Sampling ranges by reading (possible interpretation) of the printed number. Our
+            number is within sampling range if at least one range contains it.
+        decimals: Decimals of the printed number; None for two decimals.
     """
 
     ours: float | None
@@ -69,28 +69,27 @@ class Comparison(Frozen):
 
     @property
     def reproduced(self) -> Reproduced | None:
-        """Whether our number reproduces the printed one; None if the two cannot be compared."""
-        difference = self.difference
-        if not self.comparable or difference is None:
+        """Whether our number reproduces the printed number; None if they cannot be compared."""
+        if not self.comparable or self.difference is None:
             return None
-        # Rounding explains at most half a unit of the last printed decimal, because halves are
-        # rounded up or down. Floating-point subtraction can turn a half into slightly more.
         decimals = 2 if self.decimals is None else self.decimals
-        largest = self.tolerance + 0.5 * 10.0**-decimals
-        if abs(difference) <= largest or isclose(abs(difference), largest, rel_tol=1e-9):
+        largest_rounding = 0.5 * 10.0**-decimals
+        largest_difference = self.tolerance + largest_rounding
+        difference = abs(self.difference)
+        # Floating-point subtraction can turn a half into slightly more than a half.
+        is_nearly_largest = isclose(difference, largest_difference, rel_tol=1e-9)
+        if difference <= largest_difference or is_nearly_largest:
             return "yes"
         return "within sampling range" if self.readings() else "no"
 
     def readings(self) -> list[str]:
-        """Return the readings of the printed number whose sampling range includes our number."""
-        return [
-            reading
-            for reading, (low, high) in self.ranges.items()
-            if self.ours is not None and low <= self.ours <= high
-        ]
+        """Return the readings of the printed number whose sampling range contains our number."""
+        if self.ours is None:
+            return []
+        return [reading for reading, (low, high) in self.ranges.items() if low <= self.ours <= high]
 
     def allowed(self) -> str:
-        """Format the sampling range of each reading, or the tolerance if there are no ranges."""
+        """Format the sampling range of each reading; without ranges, format the tolerance."""
         if not self.ranges:
             return f"{self.tolerance:g}"
         return "; ".join(
@@ -99,17 +98,21 @@ class Comparison(Frozen):
 
     @property
     def difference(self) -> float | None:
-        """Ours minus printed; None if either is unknown."""
+        """Our number minus the printed number; None if one of the two is unknown."""
         if self.ours is None or self.printed is None:
             return None
         return self.ours - self.printed
 
 
 class StatedText(Frozen):
-    """Our text about a model, setting or package, and the printed one.
+    """Our text about a model, setting or package, and the text that the paper prints.
 
-    The texts are not computed, so they never count as reproduced. Either text may be empty;
-    `reason` states whether they are equal, how they differ, or why one is missing.
+    The texts are not computed, so they never count as reproduced.
+
+    Attributes:
+        ours: Our text; empty if it is missing.
+        printed: The printed text; empty if it is missing.
+        reason: Whether the texts are equal, how they differ, or why one of them is missing.
     """
 
     ours: str
@@ -118,17 +121,23 @@ class StatedText(Frozen):
 
 
 def state(ours: str, printed: str, *, reason: str = "") -> StatedText:
-    """Compare our text with the printed one; by default, derive `reason` from the texts."""
-    if not reason:
-        names = (_LICENCE_WORDS.sub("", text) for text in (ours, printed))
-        alike = [re.sub(r"[\s_-]+", "-", name) for name in names]
-        if not printed:
-            reason = "not stated in the paper"
-        elif ours == printed:
-            reason = "as printed"
-        else:
-            reason = "spelled differently" if alike[0] == alike[1] else "not as printed"
+    """Compare our text with the printed text, unless `reason` already describes the difference."""
+    if reason:
+        return StatedText(ours=ours, printed=printed, reason=reason)
+    if not printed:
+        reason = "not stated in the paper"
+    elif ours == printed:
+        reason = "as printed"
+    elif _normalize_spelling(ours) == _normalize_spelling(printed):
+        reason = "spelled differently"
+    else:
+        reason = "not as printed"
     return StatedText(ours=ours, printed=printed, reason=reason)
+
+
+def _normalize_spelling(text: str) -> str:
+    """Remove the words "license" and "agreement", and replace spaces and underscores by hyphens."""
+    return re.sub(r"[\s_-]+", "-", _LICENCE_WORDS.sub("", text))
 
 
 def compare(
@@ -140,17 +149,17 @@ def compare(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     decimals: int | None = None,
 ) -> Comparison:
-    """Compare our number with the printed one.
+    """Compare our number with the printed number.
 
     Args:
-        ours: Our number; None if unknown.
+        ours: Our number; None if it is unknown.
         printed: The printed number; None if the paper prints none.
-        obstacles: Reasons why the two are not comparable, most important first.
-        tolerance: Largest difference that counts as reproduced, in the same unit.
+        obstacles: Reasons why the numbers cannot be compared, most important first.
+        tolerance: Largest difference that counts as reproduced, in the unit of the numbers.
         ranges: Sampling ranges (see `Comparison`).
-        decimals: Decimals of the printed number, if different from its table's.
+        decimals: Decimals of the printed number; None for two decimals.
     """
-    problems = [*obstacles]
+    problems = list(obstacles)
     if printed is None:
         problems.append("the paper prints no such number")
     comparison = Comparison(
@@ -163,25 +172,29 @@ def compare(
         decimals=decimals,
     )
     readings = comparison.readings()
-    if comparison.reproduced == "within sampling range" and len(readings) < len(comparison.ranges):
+    is_in_every_range = len(readings) == len(comparison.ranges)
+    if comparison.reproduced == "within sampling range" and not is_in_every_range:
         reason = f"within sampling range only if {' or '.join(readings)}"
         return comparison.model_copy(update={"reason": reason})
     return comparison
 
 
 def read_printed(path: str | Path) -> list[dict[str, str]]:
-    """Read a CSV of published/ as text.
+    """Read a CSV file of published/, and check it against the file's entry in schema.yaml.
+
+    Returns:
+        The rows of the file, each with its texts by column.
 
     Raises:
-        UserError: The file is missing, is not listed in schema.yaml next to it, or differs from its
-            entry in columns, numbers, row count or digest.
+        UserError: The file or its entry is missing, or columns, numbers, row count or digest differ
+            from the entry.
     """
     path = Path(path)
     schema = path.with_name("schema.yaml")
-    known = _schema(schema)
-    if path.stem not in known:
+    entries = _read_schema(schema)
+    if path.stem not in entries:
         raise UserError("unknown table", where=path, hint=f"add it to {schema}")
-    expected = known[path.stem]
+    expected = entries[path.stem]
     hint = f"restore the printed numbers, or update {schema}"
     columns = [*expected.texts, *expected.numbers]
     rows = read_table(path, columns, more=[], hint=hint)
@@ -194,56 +207,60 @@ def read_printed(path: str | Path) -> list[dict[str, str]]:
         raise UserError(
             f"{pluralize(len(rows), 'row')}, expected {expected.rows}", where=path, hint=hint
         )
-    if (digest := sha256(path)) != expected.sha256:
+    digest = sha256(path)
+    if digest != expected.sha256:
         problem = f"SHA-256 is {digest}, expected {expected.sha256}{line_ending_note(path)}"
         raise UserError(problem, where=path, hint=hint)
     return [row for _, row in rows]
 
 
 @cache
-def _schema(path: Path) -> dict[str, PrintedFile]:
+def _read_schema(path: Path) -> dict[str, PrintedFile]:
     return validated(dict[str, PrintedFile], read_yaml(path), where=path, hint="fix it")
 
 
 def read_published(
     path: str | Path, keys: Sequence[str]
 ) -> dict[tuple[str, ...], dict[str, float]]:
-    """Read a CSV of printed numbers.
+    """Read the numbers in a CSV file of published/.
 
     Args:
         path: File in published/.
         keys: Columns that identify a row.
 
     Returns:
-        The numbers of each row by column, by the values of `keys`. Empty cells and texts are
-        omitted; 110M becomes 110,000,000.
+        The numbers of each row by column, by the values of the row's `keys`. Empty cells and texts
+        are omitted. 110M becomes 110,000,000.
 
     Raises:
-        UserError: `read_printed` fails or a key column is missing.
+        UserError: A key column is missing, or the file does not match its entry in schema.yaml.
     """
     rows = {}
     for row in read_printed(path):
-        if missing := [key for key in keys if key not in row]:
-            raise UserError(f"no column {missing[0]!r}", where=path, hint="fix the keys")
+        for key in keys:
+            if key not in row:
+                raise UserError(f"no column {key!r}", where=path, hint="fix the keys")
         numbers = {}
         for column, text in row.items():
-            if column not in keys and (value := number_in(text)) is not None:
-                numbers[column] = value
+            number = number_in(text)
+            if column not in keys and number is not None:
+                numbers[column] = number
         rows[tuple(row[key] for key in keys)] = numbers
     return rows
 
 
 def number_in(text: str) -> float | None:
-    """Parse a number, possibly with the suffix M or B; None if the text is not a number."""
-    digits, scale = (text[:-1], _SCALES[text[-1]]) if text[-1:] in _SCALES else (text, 1.0)
+    """Parse a number, in which M means million and B billion; None if the text is not a number."""
+    suffix = text[-1:]
+    digits = text.removesuffix(suffix) if suffix in _SCALES else text
     try:
-        return float(digits) * scale
+        return float(digits) * _SCALES.get(suffix, 1.0)
     except ValueError:
         return None
 
 
 def rounded(value: float | None, decimals: int) -> str:
-    """Format a number with fixed decimals and no negative zero; empty if it is unknown."""
+    """Format a number with fixed decimals, without a negative zero; empty if it is unknown."""
     if value is None:
         return ""
     text = f"{value:.{decimals}f}"
@@ -251,7 +268,7 @@ def rounded(value: float | None, decimals: int) -> str:
 
 
 def general(value: float | None) -> str:
-    """Format a setting with as many digits as it needs, such as 2e-5; empty if it is unknown."""
+    """Format a setting without trailing zeros, such as 2e-5; empty if it is unknown."""
     return "" if value is None else f"{value:g}".replace("e-0", "e-")
 
 

@@ -1,6 +1,6 @@
-"""The numbers that the papers print, as a frame with the keys of ours."""
+"""The numbers that the papers print, as a frame with the same keys as our numbers."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,20 +14,21 @@ from pieline.reporting.ours import DEVIATION, KEYS
 from pieline.reporting.printed import number_in, read_printed
 
 TEXT_NUMBERS = "text_numbers"
+"""Name of the file in published/ with the numbers of the running text."""
 ANY = "*"
-"""Value of a key that matches any value of ours."""
+"""Value of a printed number's key that matches every value of our key."""
 PRINTED = (
     "printed", "printed_decimals", "own_decimals", "spread", "ddof", "pool", "printed_tolerance",
     "place", "kind", "also_in", "printed_at", "shown_by", "printed_model", "what",
 )  # fmt: skip
-"""Columns of the printed frame besides `KEYS`; `table` is the name of our table."""
+"""Columns of the frame of printed numbers, in addition to `KEYS`."""
 Kind = Literal["score", "count", "parameter"]
 Row = tuple[str, ...]
-"""Values of the key columns that identify a printed row."""
+"""Values of the key columns, which identify a printed row."""
 
 
 class Place(NamedTuple):
-    """A printed number: file in published/, values of the keys of its row, and column."""
+    """Place of a printed number in published/: file, values of the key columns, and column."""
 
     file: str
     row: Row
@@ -38,90 +39,100 @@ class Place(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Place":
-        """Return the place from its text."""
+        """Return the place that `str` formatted as this text."""
         file, *row, column = text.split(" | ")
         return cls(file, tuple(row), column)
 
 
 class Repeated(Frozen):
-    """Place of a number that a column repeats: a table, and the row if its keys differ.
-
-    A row that is itself the place repeats nothing.
-    """
+    """The table, row and column from which a column of another table repeats numbers."""
 
     table: str = Field(description="Name in published/, without extension.")
     row: dict[str, str] = Field(
-        default={}, description="Keys of the row that differ from those of the repeating row."
+        default={}, description="Keys that differ between the repeated and the repeating row."
     )
-    column: str = Field(default="", description="Column, if its name differs.")
+    column: str = Field(default="", description="Repeated column, if its name differs.")
 
-    def place(self, keys: Mapping[str, str], wanted: Sequence[str], column: str) -> Place:
-        """Return the place that a cell repeats, given the keys of its row.
+    def place(self, row: Mapping[str, str], key_columns: Sequence[str], column: str) -> Place:
+        """Return the place of the number that a cell repeats.
 
         Args:
-            keys: Keys of the repeating row and their values.
-            wanted: Keys of the table that is repeated.
+            row: Row of the repeating cell, by column.
+            key_columns: Key columns of the repeated table.
             column: Column of the repeating cell.
         """
-        values = {**keys, **self.row}
-        return Place(self.table, tuple(values[key] for key in wanted), self.column or column)
+        keys = {**row, **self.row}
+        return Place(self.table, tuple(keys[key] for key in key_columns), self.column or column)
 
 
 class PrintedSeeds(Frozen):
-    """Seeds behind printed means with a deviation; a mean without one is from a single seed."""
+    """Number of seeds behind printed means; a mean without a deviation is from a single seed."""
 
     number: int = Field(description="Number of seeds.")
-    of_setting: dict[str, int] = Field(default={}, description="Other numbers, by setting.")
-    ddof: list[int] = Field(default=[1], description="Possible values of ddof in the deviations.")
+    of_setting: dict[str, int] = Field(
+        default={}, description="Number of seeds in settings with another number."
+    )
+    ddof: list[int] = Field(default=[1], description="Possible ddof of the printed deviations.")
     pooled: bool = Field(
         default=False,
-        description="Whether a missing deviation, or one of 0, is replaced by the pooled one of the"
-        " rows with the same language and number of seeds.",
+        description="Whether a deviation that is missing or 0 is replaced by the pooled deviation"
+        " of the rows with the same language and number of seeds.",
     )
+
+    def number_in_row(self, row: Mapping[str, str]) -> int:
+        """Return the number of seeds behind the means with a deviation in a row."""
+        return self.of_setting.get(row.get("setting", ""), self.number)
 
 
 class Tolerance(Frozen):
-    """Largest difference that counts as reproduced, for some numbers of a table."""
+    """Largest difference, in points, that counts as reproduced for some numbers of a table."""
 
     points: float
-    where: dict[str, list[str]] = Field(default={}, description="Values of keys.")
-    one_decimal: bool = Field(default=False, description="Only numbers printed with one decimal.")
+    where: dict[str, list[str]] = Field(
+        default={}, description="Values that a key may have, by key."
+    )
+    one_decimal: bool = Field(
+        default=False, description="Whether only numbers with one decimal count."
+    )
 
     def applies(self, keys: Mapping[str, str], printed: float) -> bool:
         """Return whether the tolerance applies to a printed number."""
-        in_rows = all(keys[name] in values for name, values in self.where.items())
-        return in_rows and not (self.one_decimal and round(printed, 1) != printed)
+        if self.one_decimal and round(printed, 1) != printed:
+            return False
+        return all(keys[name] in values for name, values in self.where.items())
 
 
 class PrintedTable(Frozen):
     """Entry of published/tables.yaml for a file with printed numbers."""
 
-    paper: str | None = Field(description="Study name; None for all three papers.")
-    number: str = Field(description="Number in the paper.")
+    paper: str | None = Field(description="Name of the study; null for all papers.")
+    number: str = Field(description="Number of the table, such as `Table 2`.")
     title: str
     keys: list[str] = Field(min_length=1)
     rename: dict[str, str] = Field(
-        default={}, description="Keys of our numbers by key, if their names differ."
+        default={}, description="Our names of key columns, by printed name, if they differ."
     )
     where: dict[str, str] = Field(
-        default={}, description=f"Other keys of our numbers; {ANY!r}: any value."
+        default={}, description=f"Keys that no column contains; {ANY!r} matches any value."
     )
     prefer: dict[str, str] = Field(
-        default={}, description="Of several numbers of ours, those with these values count."
+        default={}, description="Keys of our number that counts if several match a printed number."
     )
     kind: Kind | None = Field(
-        default="score", description="Kind of its numbers; null if not counted."
+        default="score", description="Kind of the numbers; null if the numbers do not count."
     )
     kinds: dict[str, Kind | None] = Field(
-        default={}, description="Kinds of columns that differ from the table's kind."
+        default={}, description="Kinds of columns, if they differ from the table's kind."
     )
     repeats: dict[str, Repeated] = Field(
         default={},
-        description="Numbers that another place prints, by column; each counts once, there.",
+        description="Places whose numbers a column repeats. A number counts only at that place.",
     )
-    table: str = Field(default="", description="Our table with these numbers; empty for none.")
+    table: str = Field(
+        default="", description="Our table that shows the numbers; empty if none does."
+    )
     needs: dict[str, list[str]] = Field(
-        default={}, description="Requirements of numbers besides models, by name of our table."
+        default={}, description="What the numbers require in addition to models, by our table."
     )
     seeds: PrintedSeeds | None = Field(
         default=None, description="Null: the printed numbers are not means over seeds."
@@ -149,124 +160,192 @@ def printed_frame(
     catalogue: Catalogue,
     models: Mapping[str, Collection[str]],
 ) -> pd.DataFrame:
-    """Return the printed numbers as rows, with the keys of our numbers.
+    """Return one row per printed number, with the same keys as our numbers.
 
     Args:
         files: Paths of files in published/, by name without extension.
         catalogue: Printed tables by name.
-        models: Names of models in models.yaml, by printed name; with several, each has a row.
+        models: Names of models in models.yaml, by the name that the papers print. A number has one
+            row per name.
     """
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    repeated: dict[Place, list[str]] = {}
+    repeated_in: dict[Place, list[str]] = {}
     for name, path in files.items():
-        for row in _rows(name, catalogue[name], read_printed(path), catalogue):
-            if first := row.pop("repeats"):
-                repeated.setdefault(first, []).append(row["place"])
-            for model in models.get(row["printed_model"], [row["printed_model"]]):
-                found = row | {"model": model}
-                same = rows.setdefault(tuple(found[key] for key in KEYS), found)
-                if same is not found:
-                    # Another place prints the same number of the same run.
-                    same["printed_at"] += found["printed_at"]
-                    same["shown_by"] += found["shown_by"]
+        for number in _numbers_in_file(name, path, catalogue):
+            repeated_place = number.pop("repeats")
+            if repeated_place:
+                repeated_in.setdefault(repeated_place, []).append(number["place"])
+            printed_model = number["printed_model"]
+            for model in models.get(printed_model, [printed_model]):
+                row = {**number, "model": model}
+                keys = tuple(row[key] for key in KEYS)
+                if keys in rows:
+                    # Two places print the same number of the same run.
+                    rows[keys]["printed_at"] += row["printed_at"]
+                    rows[keys]["shown_by"] += row["shown_by"]
+                else:
+                    rows[keys] = row
     for row in rows.values():
-        also = (repeated.get(place, ()) for place in row["printed_at"])
-        row["also_in"] = tuple(dict.fromkeys(text for each in also for text in each))
+        other_places: list[str] = []
+        for place in row["printed_at"]:
+            other_places += repeated_in.get(place, [])
+        row["also_in"] = tuple(dict.fromkeys(other_places))
     return pd.DataFrame(list(rows.values()), columns=[*KEYS, *PRINTED])
 
 
 def first_table(shown_by: Sequence[str]) -> str:
-    """Return the table for which a printed number is listed in published/; empty if none."""
-    return next(iter(shown_by), "")
+    """Return the first of the tables that show a printed number; empty if no table shows it."""
+    return shown_by[0] if shown_by else ""
 
 
 RELEASED_RUN = "idiolink_released_run"
+"""Name of the file in published/ with the scores of the authors' run."""
 
 
 def read_released(
     files: Mapping[str, str], models: Mapping[str, Collection[str]]
 ) -> pd.DataFrame | None:
-    """Return the scores of the authors' run in percent, with the keys of our numbers.
+    """Return the scores of the authors' run in percent, with the same keys as our numbers.
 
     Args:
-        files: Paths of files, by name; without the scores, the result is None.
-        models: Names of models in models.yaml, by printed name.
+        files: Paths of files in published/, by name without extension.
+        models: Names of models in models.yaml, by the name that the papers print.
+
+    Returns:
+        A frame with one row per score and model; None if the scores are not among the files.
     """
     if RELEASED_RUN not in files:
         return None
-    rows = [
-        {
+    rows = []
+    for printed in read_printed(files[RELEASED_RUN]):
+        if not printed["value"]:
+            continue
+        score = {
             **dict.fromkeys(KEYS, ""),
             "study": "idiolink",
-            "model": model,
-            "query_mode": row["query_mode"],
-            "composition": row["composition"],
-            "scope": "" if row["scope"] == "overall" else row["scope"],
-            "measure": row["metric"],
-            "released": round(100 * float(row["value"]), 6),
+            "query_mode": printed["query_mode"],
+            "composition": printed["composition"],
+            "scope": "" if printed["scope"] == "overall" else printed["scope"],
+            "measure": printed["metric"],
+            "released": round(100 * float(printed["value"]), 6),
         }
-        for row in read_printed(files[RELEASED_RUN])
-        if row["value"]
-        for model in models.get(row["model"], [row["model"]])
-    ]
+        names = models.get(printed["model"], [printed["model"]])
+        rows += [{**score, "model": name} for name in names]
     return pd.DataFrame(rows, columns=[*KEYS, "released"])
 
 
-def _rows(
+def _numbers_in_file(name: str, path: str | Path, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+    """Yield the numbers in a file of published/, with the columns of the frame and `repeats`.
+
+    `repeats` is the place of the number that a number repeats; None if it repeats no number.
+    """
+    table, rows = catalogue[name], read_printed(path)
+    if name == TEXT_NUMBERS:
+        yield from _numbers_of_text(table, rows, catalogue)
+    else:
+        yield from _numbers_of_table(name, table, rows, catalogue)
+
+
+def _numbers_of_text(
+    table: PrintedTable, rows: Iterable[Mapping[str, str]], catalogue: Catalogue
+) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        printed = number_in(row["value"])
+        if printed is None:
+            continue
+        place = _place(TEXT_NUMBERS, table, row, "value")
+        number = _describe_number(printed, place, table, row, catalogue)
+        yield {
+            **number,
+            "place": f"Section {row['section']}",
+            "kind": "" if number["repeats"] else row["kind"],
+            "shown_by": (row["table"],) if row["table"] else (),
+            "what": row["what"],
+        }
+
+
+def _numbers_of_table(
     name: str, table: PrintedTable, rows: Sequence[Mapping[str, str]], catalogue: Catalogue
 ) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of a printed table, with the place that each repeats, if any."""
-    is_text = name == TEXT_NUMBERS
     spreads = [_spreads(table, row) for row in rows]
-    # A column has the decimals of its most precise number.
-    decimals = {} if is_text else {name: max(map(_decimals, of)) for name, of in _columns(rows)}
-    for row, of_row in zip(rows, spreads, strict=True):
-        key = tuple(row[each] for each in table.keys)
-        keys = {
-            **dict.fromkeys(KEYS, ""),
-            "study": table.paper or row["study"],
-            **{each: row[each] for each in KEYS if row.get(each)},
-            **{ours: row[theirs] for theirs, ours in table.rename.items()},
-            **table.where,
-        }
-        for column in ["value"] if is_text else row:
-            printed = None if column in table.keys else number_in(row[column])
-            kind = row["kind"] if is_text else table.kinds.get(column, table.kind)
-            if printed is None or not (kind or is_text):
+    for row, spreads_of_row in zip(rows, spreads, strict=True):
+        for column, text in row.items():
+            printed = number_in(text)
+            kind = table.kinds.get(column, table.kind)
+            if column in table.keys or printed is None or kind is None:
                 continue
-            place = Place(name, key, column)
-            other = table.repeats.get(column)
-            first = other and other.place(row, catalogue[other.table].keys, column)
-            repeats = first if first != place else None
-            of_column = column.removesuffix(DEVIATION)
-            of_number = {
-                **keys,
-                "measure": keys["measure"] or column.replace("_pct", ""),
-            }
-            tolerances = [t.points for t in table.tolerances if t.applies(of_number, printed)]
+            place = _place(name, table, row, column)
+            number = _describe_number(printed, place, table, row, catalogue)
+            column_of_mean = column.removesuffix(DEVIATION)
             yield {
-                **of_number,
-                "printed": printed,
-                "printed_decimals": decimals.get(column, _decimals(row[column])),
-                "own_decimals": _decimals(row[column]),
-                "spread": of_row.get(of_column),
+                **number,
+                # All numbers of a column have the decimals of the most precise one.
+                "printed_decimals": max(_decimals(other[column]) for other in rows),
+                "spread": spreads_of_row.get(column_of_mean),
                 "ddof": tuple(table.seeds.ddof) if table.seeds else (),
-                "pool": _pool(table, row, rows, spreads, of_column),
-                "printed_tolerance": max(tolerances, default=0.0),
-                "place": f"Section {row['section']}" if is_text else table.number,
-                "kind": "" if repeats else kind or "",
-                "also_in": (),
-                "printed_at": (place,),
-                "shown_by": tuple(filter(None, [row["table"] if is_text else table.table])),
-                "printed_model": keys["model"],
-                "what": row["what"] if is_text else "",
-                "repeats": repeats,
+                "pool": _pool(table, row, rows, spreads, column_of_mean),
+                "place": table.number,
+                "kind": "" if number["repeats"] else kind,
+                "shown_by": (table.table,) if table.table else (),
             }
 
 
-def _columns(rows: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, list[str]]]:
-    for name in rows[0]:
-        yield name, [row[name] for row in rows]
+def _place(name: str, table: PrintedTable, row: Mapping[str, str], column: str) -> Place:
+    return Place(name, tuple(row[key] for key in table.keys), column)
+
+
+def _describe_number(
+    printed: float,
+    place: Place,
+    table: PrintedTable,
+    row: Mapping[str, str],
+    catalogue: Catalogue,
+) -> dict[str, Any]:
+    """Return the columns of a printed number that do not depend on the other numbers.
+
+    Args:
+        printed: The number.
+        place: Its place.
+        table: Entry of the place's file.
+        row: Row of the number, by column.
+        catalogue: Printed tables by name.
+    """
+    keys = {
+        **dict.fromkeys(KEYS, ""),
+        "study": table.paper or row["study"],
+        **{key: row[key] for key in KEYS if row.get(key)},
+        **{our_key: row[their_key] for their_key, our_key in table.rename.items()},
+        **table.where,
+    }
+    keys["measure"] = keys["measure"] or place.column.replace("_pct", "")
+    tolerances = [each.points for each in table.tolerances if each.applies(keys, printed)]
+    decimals = _decimals(row[place.column])
+    return {
+        **keys,
+        "printed": printed,
+        "printed_decimals": decimals,
+        "own_decimals": decimals,
+        "spread": None,
+        "ddof": (),
+        "pool": (),
+        "printed_tolerance": max(tolerances, default=0.0),
+        "also_in": (),
+        "printed_at": (place,),
+        "printed_model": keys["model"],
+        "what": "",
+        "repeats": _repeated_place(place, table, row, catalogue),
+    }
+
+
+def _repeated_place(
+    place: Place, table: PrintedTable, row: Mapping[str, str], catalogue: Catalogue
+) -> Place | None:
+    """Return the place of the number that a number repeats; None if it repeats no other number."""
+    repeated = table.repeats.get(place.column)
+    if repeated is None:
+        return None
+    original = repeated.place(row, catalogue[repeated.table].keys, place.column)
+    return None if original == place else original
 
 
 def _decimals(text: str) -> int:
@@ -274,17 +353,17 @@ def _decimals(text: str) -> int:
 
 
 def _spreads(table: PrintedTable, row: Mapping[str, str]) -> dict[str, Spread]:
-    """Return mean, deviation and number of seeds by column, if the table has means over seeds."""
+    """Return the spread of each mean in a row, by column; empty for a table without seeds."""
     if not table.seeds:
         return {}
-    number = table.seeds.of_setting.get(row.get("setting", ""), table.seeds.number)
     spreads = {}
     for column, text in row.items():
         mean = number_in(text)
-        if mean is not None and column not in table.keys and not column.endswith(DEVIATION):
-            deviation = number_in(row.get(f"{column}{DEVIATION}", ""))
-            seeds = 1 if deviation is None else number
-            spreads[column] = Spread(mean=mean, deviation=deviation, seeds=seeds)
+        if mean is None or column in table.keys or column.endswith(DEVIATION):
+            continue
+        deviation = number_in(row.get(f"{column}{DEVIATION}", ""))
+        seeds = 1 if deviation is None else table.seeds.number_in_row(row)
+        spreads[column] = Spread(mean=mean, deviation=deviation, seeds=seeds)
     return spreads
 
 
@@ -295,14 +374,19 @@ def _pool(
     spreads: Sequence[Mapping[str, Spread]],
     column: str,
 ) -> tuple[Spread, ...]:
-    """Return the spreads of a column whose deviations are pooled for a row."""
+    """Return the spreads whose pooled deviation replaces a missing deviation in a row.
+
+    These are the spreads of the same column, over several seeds, in the rows with the same language
+    and number of seeds. The result is empty if the table does not pool deviations.
+    """
     if not (table.seeds and table.seeds.pooled):
         return ()
-    of_setting = table.seeds.of_setting
-    group = row["language"], of_setting.get(row["setting"])
-    alike = []
-    for other, of_row in zip(rows, spreads, strict=True):
-        is_alike = (other["language"], of_setting.get(other["setting"])) == group
-        if is_alike and column in of_row:
-            alike.append(of_row[column])
-    return tuple(spread for spread in alike if spread.seeds > 1)
+    seeds_of_row = table.seeds.number_in_row(row)
+    pool = []
+    for other_row, other_spreads in zip(rows, spreads, strict=True):
+        has_same_language = other_row["language"] == row["language"]
+        has_same_seeds = table.seeds.number_in_row(other_row) == seeds_of_row
+        spread = other_spreads.get(column)
+        if has_same_language and has_same_seeds and spread is not None and spread.seeds > 1:
+            pool.append(spread)
+    return tuple(pool)

@@ -1,21 +1,23 @@
 """Sampling ranges of means and deviations over seeds.
 
-The papers' seeds are a sample like ours, so printed numbers are estimates, too. Both ranges are
-95% intervals for two normal samples, widened for rounding by half of the last printed decimal:
+A printed number over a few seeds is an estimate, as ours is. A sampling range contains our number
+with a probability of 95% if both samples of seeds are from the same normal distribution. The range
+is widened by half a unit of the last printed decimal, because printed numbers are rounded.
 
-- Means: Welch's t interval for the difference of two means. If we have a single seed, this is the
-  prediction interval of one value, t(n - 1) * s * sqrt(1 + 1 / n), where s is the printed deviation
-  over n seeds.
-- Deviations: the F interval for the ratio of two variances. With three seeds on both sides, this is
-  s / 6.2 to 6.2 * s. A chi-square interval would treat the printed deviation as exact and reject
-  24% of the runs that differ only in their three seeds.
+- For means, the range is Welch's t interval for the difference between two means. If we have a
+  single seed, the range is the prediction interval of one value, t(n - 1) * s * sqrt(1 + 1 / n),
+  where s is the printed deviation over n seeds.
+- For deviations, the range is the F interval for the ratio of two variances. With three seeds each,
+  the range is s / 6.2 to 6.2 * s. A chi-square interval would treat the printed deviation as exact
+  and reject 24% of the runs that differ only in their three seeds.
 
 A number printed for a single seed has no deviation, and a deviation of 0.00 over a few seeds does
 not show that other seeds would agree. In both cases, the pooled deviation of other rows of the
-table (the root of their mean variance) is used.
+table replaces the printed deviation.
 
 A paper may not state whether its deviations divide by n - 1 (ddof 1, as ours do) or by n (ddof 0).
-Each possibility is a reading of the printed number, and being in the range of one reading suffices.
+Each possibility is a reading of the printed number. A number is within sampling range if it is in
+the range of at least one reading.
 """
 
 import math
@@ -26,12 +28,14 @@ import numpy as np
 from pieline.core.uncertainty import CONFIDENCE, Spread
 
 Ranges = dict[str, tuple[float, float]]
-"""Sampling ranges by reading of the printed number."""
+"""Lower and upper bound of the sampling range, by reading of the printed number."""
 
 _TAIL = (1 - CONFIDENCE) / 2
+"""Probability of a value below a 95% interval, and of a value above it."""
 POOLED = "its deviation is that of rows with several seeds"
 """Reading of a number that is printed without a deviation or with a deviation of 0."""
 _DRAWS = 4000
+"""Number of simulated pairs of medians."""
 
 
 def mean_ranges(
@@ -42,42 +46,55 @@ def mean_ranges(
     pool: Sequence[Spread] = (),
     decimals: int = 2,
 ) -> Ranges:
-    """Return the sampling ranges of our mean, keyed by the reading of the printed number.
+    """Return the sampling range of our mean for each reading of the printed number.
 
     Args:
         ours: Mean and deviation (ddof 1) over our seeds.
         printed: Mean and deviation over the paper's seeds.
         ddof: Possible values of ddof in the printed deviation.
-        pool: Printed rows whose pooled deviation (ddof 1) replaces one that is missing or 0.
+        pool: Printed rows whose pooled deviation (ddof 1) replaces a missing deviation or 0.
         decimals: Decimals of the printed numbers.
 
     Returns:
-        The ranges; empty if there is neither a printed deviation nor a pool.
+        The ranges by reading; empty if there is neither a printed deviation nor a pool.
     """
-    # Only some tables need scipy, and importing it takes half of the time of making a table.
+    # Imported here because importing scipy takes half the time of making a table without seeds.
     from scipy.special import stdtrit
 
     if pool and not printed.deviation:
-        deviation, of_pool = pooled(pool)
+        deviation, degrees = pooled(pool)
         error = deviation * math.sqrt(1 / ours.seeds + 1 / printed.seeds)
-        half = float(stdtrit(of_pool, 1 - _TAIL)) * error + _rounding(decimals)
-        return {POOLED: (printed.mean - half, printed.mean + half)}
+        margin = float(stdtrit(degrees, 1 - _TAIL)) * error + _rounding(decimals)
+        return {POOLED: (printed.mean - margin, printed.mean + margin)}
     if printed.deviation is None:
         return {}
     ranges = {}
-    for chosen in ddof:
-        variance = _variance(printed, chosen)
-        theirs, degrees = variance / printed.seeds, float(printed.seeds - 1)
+    for possible_ddof in ddof:
+        variance = _variance(printed, possible_ddof)
+        squared_error = variance / printed.seeds
         if ours.deviation is None:
-            own = variance / ours.seeds
+            our_squared_error = variance / ours.seeds
         else:
-            own = ours.deviation**2 / ours.seeds
-            if own:
-                parts = own**2 / (ours.seeds - 1) + theirs**2 / (printed.seeds - 1)
-                degrees = (own + theirs) ** 2 / parts
-        half = float(stdtrit(degrees, 1 - _TAIL)) * math.sqrt(own + theirs) + _rounding(decimals)
-        ranges[_reading(chosen)] = (printed.mean - half, printed.mean + half)
+            our_squared_error = ours.deviation**2 / ours.seeds
+        error = math.sqrt(our_squared_error + squared_error)
+        degrees = _welch_degrees(ours, our_squared_error, printed, squared_error)
+        margin = float(stdtrit(degrees, 1 - _TAIL)) * error + _rounding(decimals)
+        ranges[_reading(possible_ddof)] = (printed.mean - margin, printed.mean + margin)
     return ranges
+
+
+def _welch_degrees(
+    ours: Spread, our_squared_error: float, printed: Spread, squared_error: float
+) -> float:
+    """Return the degrees of freedom of Welch's t interval for the difference between two means.
+
+    If our deviation is missing or 0, only the printed deviation contributes.
+    """
+    if not ours.deviation:
+        return float(printed.seeds - 1)
+    ours_part = our_squared_error**2 / (ours.seeds - 1)
+    printed_part = squared_error**2 / (printed.seeds - 1)
+    return (our_squared_error + squared_error) ** 2 / (ours_part + printed_part)
 
 
 def deviation_ranges(
@@ -88,10 +105,16 @@ def deviation_ranges(
     pool: Sequence[Spread] = (),
     decimals: int = 2,
 ) -> Ranges:
-    """Return the sampling ranges of our deviation over `seeds` (at least 2) seeds.
+    """Return the sampling range of our deviation for each reading of the printed deviation.
 
-    The other arguments and the keys are the same as in `mean_ranges`. If the printed deviation is
-    0, the lower bound is 0.
+    If the printed deviation is 0, the lower bound is 0.
+
+    Args:
+        seeds: Number of our seeds, at least 2.
+        printed: Mean and deviation over the paper's seeds.
+        ddof: Possible values of ddof in the printed deviation.
+        pool: Printed rows whose pooled deviation (ddof 1) replaces a deviation of 0.
+        decimals: Decimals of the printed deviation.
     """
     from scipy.special import fdtri
 
@@ -99,54 +122,62 @@ def deviation_ranges(
         deviation, degrees = pooled(pool)
         high = deviation * math.sqrt(float(fdtri(seeds - 1, degrees, 1 - _TAIL)))
         return {POOLED: (0.0, high + _rounding(decimals))}
-    ratios = [float(fdtri(seeds - 1, printed.seeds - 1, tail)) for tail in (_TAIL, 1 - _TAIL)]
+    lowest_ratio = float(fdtri(seeds - 1, printed.seeds - 1, _TAIL))
+    highest_ratio = float(fdtri(seeds - 1, printed.seeds - 1, 1 - _TAIL))
     rounding = _rounding(decimals)
     ranges = {}
-    for chosen in ddof:
-        low, high = (
-            math.sqrt(ratio * _variance(printed, chosen, rounded=by))
-            for ratio, by in zip(ratios, (-rounding, rounding), strict=True)
+    for possible_ddof in ddof:
+        lowest_variance = _variance(printed, possible_ddof, rounding=-rounding)
+        highest_variance = _variance(printed, possible_ddof, rounding=rounding)
+        ranges[_reading(possible_ddof)] = (
+            math.sqrt(lowest_ratio * lowest_variance),
+            math.sqrt(highest_ratio * highest_variance),
         )
-        ranges[_reading(chosen)] = (low, high)
     return ranges
 
 
 def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
-    """Return the 95% quantile of the difference between two medians over the same rows.
+    """Return the difference that two medians over the same rows exceed with a probability of 5%.
 
-    The quantile is simulated with a fixed seed from 4,000 pairs of medians. For each median, every
-    row is drawn from a normal distribution with the row's mean and standard error.
+    The probability is estimated from 4,000 simulated pairs of medians. For each median, a value is
+    drawn for every row from a normal distribution with the row's mean and standard error.
 
     Args:
         rows: Printed rows over which the median is taken.
-        pool: Printed rows whose pooled deviation (ddof 1) replaces one that is missing or 0.
+        pool: Printed rows whose pooled deviation (ddof 1) replaces a missing deviation or 0.
     """
-    deviation, _ = pooled(pool)
-    errors = [(row.deviation or deviation) / math.sqrt(row.seeds) for row in rows]
-    drawn = np.random.default_rng(0).normal(
-        [row.mean for row in rows], errors, size=(2, _DRAWS, len(rows))
-    )
-    first, second = np.median(drawn, axis=2)
-    return float(np.quantile(np.abs(first - second), CONFIDENCE))
+    pooled_deviation, _ = pooled(pool)
+    means = [row.mean for row in rows]
+    errors = [(row.deviation or pooled_deviation) / math.sqrt(row.seeds) for row in rows]
+    drawn_rows = np.random.default_rng(0).normal(means, errors, size=(2, _DRAWS, len(rows)))
+    first_medians, second_medians = np.median(drawn_rows, axis=2)
+    return float(np.quantile(np.abs(first_medians - second_medians), CONFIDENCE))
 
 
 def pooled(rows: Sequence[Spread]) -> tuple[float, int]:
-    """Return the pooled deviation of rows and its degrees of freedom.
+    """Return the pooled deviation (ddof 1) of rows, and its degrees of freedom.
 
-    The pooled deviation is the root of the mean variance, weighted by degrees of freedom.
+    The pooled deviation is the root of the rows' mean variance, weighted by degrees of freedom.
     """
     degrees = sum(row.seeds - 1 for row in rows)
     squares = math.fsum((row.seeds - 1) * (row.deviation or 0.0) ** 2 for row in rows)
     return math.sqrt(squares / degrees), degrees
 
 
-def _variance(printed: Spread, ddof: int, *, rounded: float = 0.0) -> float:
-    """Return the printed variance, converted to ddof 1, after adding `rounded` to the deviation."""
-    deviation = max(0.0, (printed.deviation or 0.0) + rounded)
+def _variance(printed: Spread, ddof: int, *, rounding: float = 0.0) -> float:
+    """Return the variance with ddof 1 behind a printed deviation, which is rounded.
+
+    Args:
+        printed: Mean and deviation over the paper's seeds.
+        ddof: Value of ddof in the printed deviation.
+        rounding: Unrounded deviation minus printed deviation.
+    """
+    deviation = max(0.0, (printed.deviation or 0.0) + rounding)
     return deviation**2 * (printed.seeds - ddof) / (printed.seeds - 1)
 
 
 def _rounding(decimals: int) -> float:
+    """Return the largest difference between a number and its rounded value."""
     return 0.5 * 10.0**-decimals
 
 

@@ -1,6 +1,6 @@
-"""Tables, rendered as LaTeX in the paper's layout, as CSV, and as HTML for the results page."""
+"""Make tables, and write them as LaTeX, as CSV and as HTML for the results page."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_lowercase
@@ -16,7 +16,7 @@ from pieline.reporting.ours import DEVIATION
 from pieline.reporting.printed import StatedText, probability, rounded
 
 _STATED_REASONS = 3
-"""Largest number of reasons in a caption."""
+"""Largest number of reasons that a caption lists."""
 BESIDE = "The printed value is shown where it differs from ours."
 
 
@@ -25,12 +25,12 @@ class Cell:
     """A table cell: a number with its deviation over seeds, or a text.
 
     Attributes:
-        number: Our number, shown with the printed one in small type; a dash if ours is unknown.
-        deviation: Deviation, shown after a plus-minus sign.
-        text: Text shown if there is no number, or instead of the number; the printed number is
-            then shown unrounded.
-        stated: Our text and the printed one.
-        best: Whether the number is the best of its column, which is shown in bold.
+        number: Number to show, with the printed number in small type. If our value is unknown, the
+            cell shows a dash.
+        deviation: Deviation over seeds, shown after a plus-minus sign.
+        text: Text to show instead of our value; the printed number is then not rounded.
+        stated: Our text and the printed text; None if the cell is not compared with a text.
+        best: Whether the number is shown in bold, as the best of its column.
         mark: Arrow that shows a change relative to another cell; empty for no arrow.
     """
 
@@ -43,13 +43,13 @@ class Cell:
 
     @property
     def ours(self) -> float | None:
-        """Our number; None if it is unknown or the cell is a text."""
+        """Our value of the number; None if the value is unknown or the cell is a text."""
         return self.number.ours if self.number else None
 
 
 @dataclass(frozen=True)
 class Head:
-    """A heading over `span` columns; `latex` is its LaTeX source, if different from the text."""
+    """A heading over `span` columns; `latex` is its LaTeX source if it differs from the text."""
 
     text: str
     span: int = 1
@@ -62,9 +62,8 @@ class Row:
 
     Attributes:
         labels: Texts of the label columns.
-        cells: The other cells.
-        reason: Reason why nothing was run for the row, shown as a note below the table; empty for
-            other rows.
+        cells: Cells after the label columns.
+        reason: Why no run computed the row, shown as a note below the table; otherwise empty.
     """
 
     labels: tuple[str, ...]
@@ -78,8 +77,8 @@ class Group:
 
     Attributes:
         rows: Rows of the group.
-        title: Text of an additional first column, if any.
-        heads: Header rows that replace the table's from this group on.
+        title: Text in an additional first column; empty if there is no such column.
+        heads: Header rows that replace the table's header rows from this group on.
     """
 
     rows: tuple[Row, ...]
@@ -87,12 +86,14 @@ class Group:
     heads: tuple[tuple[Head, ...], ...] = ()
 
 
-_LINES_OF_A_PAGE = 56
+_LINES_PER_PAGE = 56
 
 
-def _is_compared(cell: Cell) -> bool:
-    printed = cell.number.printed if cell.number else cell.stated and cell.stated.printed
-    return printed not in (None, "")
+def _has_printed(cell: Cell) -> bool:
+    """Return whether the paper prints a number or a text for a cell."""
+    if cell.number:
+        return cell.number.printed is not None
+    return cell.stated is not None and cell.stated.printed != ""
 
 
 @dataclass(frozen=True)
@@ -100,18 +101,18 @@ class TableContent:
     """Content of a table and its CSV.
 
     Attributes:
-        heads: Header rows from top to bottom; the spans of each row add up to the number of
+        heads: Header rows from top to bottom. The spans of each header row add up to the number of
             columns.
         groups: Rows of the table, in groups.
         caption: Caption in plain text.
-        caption_latex: LaTeX source of the caption, if different.
+        caption_latex: LaTeX source of the caption; None if it is the plain text.
         notes: Sentences after the caption, such as a notice that the data is a sample.
         wide: Whether the table spans both columns of a page.
         long: Whether the table may span several pages even if it has few rows.
-        label_widths: Widths of the label columns as fractions of the line, for a long table with
-            wrapped labels.
-        texts: Whether the cells are texts, which are left-aligned.
-        wraps: Whether the texts are wrapped.
+        label_widths: Widths of label columns with wrapped texts, as fractions of the line; empty if
+            label columns are not wrapped.
+        texts: Whether the cells contain texts, which are left-aligned.
+        wraps: Whether the texts in cells are wrapped.
     """
 
     heads: tuple[tuple[Head, ...], ...]
@@ -132,47 +133,64 @@ class TableContent:
 
     @property
     def label_columns(self) -> int:
-        """Number of columns before the cells."""
+        """Number of columns before the cells: labels and, if there are any, group titles."""
         rows = self.groups[0].rows if self.groups else ()
-        return (len(rows[0].labels) if rows else 1) + self.titled
+        labels = len(rows[0].labels) if rows else 1
+        return labels + 1 if self.titled else labels
 
     @property
     def columns(self) -> int:
-        """Number of columns."""
+        """Number of all columns."""
         return sum(head.span for head in self.heads[-1])
 
     @property
     def spans_pages(self) -> bool:
         """Whether the table may span several pages."""
-        rows = (row for group in self.groups for row in group.rows)
-        # A printed number is on a line of its own.
-        lines = (1 + any(map(_is_compared, row.cells)) for row in rows)
-        return self.long or sum(lines) > _LINES_OF_A_PAGE
+        lines = 0
+        for group in self.groups:
+            for row in group.rows:
+                # Printed numbers are shown on an additional line.
+                lines += 2 if any(_has_printed(cell) for cell in row.cells) else 1
+        return self.long or lines > _LINES_PER_PAGE
 
     @property
     def footnotes(self) -> dict[str, str]:
-        """Footnote letters by the reason why a row was not run."""
-        reasons = dict.fromkeys(row.reason for group in self.groups for row in group.rows)
-        letters = (*ascii_lowercase, *(f"a{number}" for number in range(26, len(reasons))))
-        return dict(zip(filter(None, reasons), letters, strict=False))
+        """Mark of each footnote (a, b, …) by its text, the reason why no run computed a row."""
+        reasons: dict[str, str] = {}
+        for group in self.groups:
+            for row in group.rows:
+                if row.reason and row.reason not in reasons:
+                    place = len(reasons)
+                    has_letter = place < len(ascii_lowercase)
+                    reasons[row.reason] = ascii_lowercase[place] if has_letter else f"a{place}"
+        return reasons
 
 
 @dataclass(frozen=True)
 class ShownCell:
-    """Texts and appearance of a cell; `printed` is empty if there is no printed value to show."""
+    """Texts and appearance of a cell.
+
+    Attributes:
+        ours: Our value or text.
+        printed: The printed value or text; empty if there is none to show.
+        best: Whether our value is shown in bold.
+        mark: Arrow to show (see `Cell`).
+        verdict: Verdict on a number; empty if the paper prints no number.
+        reason: Reason for the verdict.
+        metrics: Metric files behind our value.
+        counts: Whether the number counts among the papers' numbers.
+        measure: Name of the measure; empty for a text.
+    """
 
     ours: str
     printed: str
     best: bool
     mark: str
-    verdict: str
-    """Verdict on a number, or empty without a printed number."""
-    reason: str
-    metrics: tuple[str, ...]
+    verdict: str = ""
+    reason: str = ""
+    metrics: tuple[str, ...] = ()
     counts: bool = False
-    """Whether the number counts among the papers' numbers."""
     measure: str = ""
-    """Name of the measure; empty without a number."""
 
 
 def make_table(
@@ -180,61 +198,71 @@ def make_table(
     ours: Callable[[DisplayInputs], pd.DataFrame] | None,
     inputs: DisplayInputs,
 ) -> tuple[TableContent, pd.DataFrame | None]:
-    """Return a table and its frame of numbers.
+    """Return the content of a table and its frame of numbers.
 
     Args:
-        layout: Function from the frame, if there is one, and the inputs to the table.
+        layout: Function that returns the content. Its arguments are the frame of numbers, unless
+            `ours` is None, and the inputs.
         ours: Function from the inputs to our rows of the frame; None for a table of texts.
         inputs: Inputs of the table.
     """
-    numbers = numbers_for(inputs, ours(inputs)) if ours else None
-    content = layout(inputs) if numbers is None else layout(numbers, inputs)
-    if numbers is None and inputs.data == "own":
-        content = _without_printed(content)
+    if ours is None:
+        numbers = None
+        content = layout(inputs)
+        if inputs.data == "own":
+            content = _remove_printed_texts(content)
+    else:
+        numbers = numbers_for(inputs, ours(inputs))
+        content = layout(numbers, inputs)
     notes = [*content.notes, *inputs.origins()]
     if inputs.mark:
         notes.insert(0, inputs.mark)
     elif inputs.data == "released":
-        notes += _not_compared(content)
+        notes += _note_on_comparisons(content)
     return replace(content, notes=tuple(notes)), numbers
 
 
-def _not_compared(content: TableContent) -> list[str]:
-    """Return a note with the reasons why numbers are not compared with the printed ones."""
-    reasons: dict[str, None] = {}
+def _note_on_comparisons(content: TableContent) -> list[str]:
+    """Return a note with the reasons why numbers are not compared with the printed numbers.
+
+    The list is empty if all numbers are compared.
+    """
+    reasons: list[str] = []
     for group in content.groups:
         for row in group.rows:
-            for number in (cell.number for cell in row.cells):
-                if number and number.printed is not None and number.verdict == NOT_COMPARABLE:
-                    reasons[number.reason] = None
+            for cell in row.cells:
+                number = cell.number
+                if number is None or number.printed is None or number.verdict != NOT_COMPARABLE:
+                    continue
+                if number.reason not in reasons:
+                    reasons.append(number.reason)
     if not reasons:
         return []
-    stated = "; ".join([*reasons][:_STATED_REASONS])
+    stated = "; ".join(reasons[:_STATED_REASONS])
     if len(reasons) > _STATED_REASONS:
         stated += "; and other reasons, which the CSV states"
     return [f"Not compared with printed numbers: {stated}."]
 
 
-def _without_printed(content: TableContent) -> TableContent:
-    """Return a table of texts without printed texts, and without rows that have no other texts."""
+def _remove_printed_texts(content: TableContent) -> TableContent:
+    """Remove the printed texts from a table, and the rows that contain only printed texts."""
     groups = []
     for group in content.groups:
-        rows = [replace(row, cells=tuple(map(_of_ours, row.cells))) for row in group.rows]
-        groups.append(replace(group, rows=tuple(filter(_has_ours, rows))))
+        rows = []
+        for row in group.rows:
+            texts = [cell.stated for cell in row.cells if cell.stated]
+            is_only_printed = bool(texts) and not any(text.ours for text in texts)
+            if not is_only_printed:
+                cells = [_remove_printed_text(cell) for cell in row.cells]
+                rows.append(replace(row, cells=tuple(cells)))
+        groups.append(replace(group, rows=tuple(rows)))
     return replace(content, groups=tuple(groups))
 
 
-def _of_ours(cell: Cell) -> Cell:
-    """Return a cell without its printed text."""
+def _remove_printed_text(cell: Cell) -> Cell:
     if cell.stated is None:
         return cell
     return replace(cell, stated=StatedText(ours=cell.stated.ours, printed="", reason=""))
-
-
-def _has_ours(row: Row) -> bool:
-    """Return whether a row states a text of ours, or no text."""
-    stated = [cell.stated for cell in row.cells if cell.stated]
-    return not stated or any(text.ours for text in stated)
 
 
 def write_table(
@@ -250,21 +278,21 @@ def write_table(
     """Write a table as LaTeX, CSV and HTML.
 
     Args:
-        name: Name of the table, for its label.
+        name: Name of the table, which becomes its label in LaTeX.
         content: Content of the table.
-        numbers: Its frame of numbers, which is the CSV; None for a table of texts, whose CSV has a
-            line per cell.
-        templates: Folder of table.tex.jinja and table.html.jinja.
-        tex: LaTeX output.
-        csv: CSV output.
-        html: HTML output.
+        numbers: Frame of numbers, which becomes the CSV file. For a table of texts, it is None, and
+            the CSV file has one line per cell.
+        templates: Folder that contains table.tex.jinja and table.html.jinja.
+        tex: Path of the LaTeX file.
+        csv: Path of the CSV file.
+        html: Path of the HTML file.
     """
     values: dict[str, Any] = {
         "name": name,
         "table": content,
         "footnotes": content.footnotes,
         "shown": shown,
-        "model_of": lambda row: next((each.number.model for each in row.cells if each.number), ""),
+        "model_of": _model_of,
     }
     render_latex(Path(templates) / "table.tex.jinja", tex, **values)
     render_html(Path(templates) / "table.html.jinja", html, **values)
@@ -274,43 +302,55 @@ def write_table(
         write_numbers(csv, numbers, without_empty=True)
 
 
+def _model_of(row: Row) -> str:
+    """Return the model of a row of numbers; empty for other rows."""
+    models = [cell.number.model for cell in row.cells if cell.number]
+    return models[0] if models else ""
+
+
 def _text_lines(content: TableContent) -> Iterable[dict[str, str]]:
-    """Yield the cells of a table of texts."""
-    heads = [head.text for head in content.heads[-1]][content.label_columns :]
+    """Yield one line of the CSV file per cell of a table of texts."""
+    heads_of_cells = content.heads[-1][content.label_columns :]
     for group in content.groups:
         for row in group.rows:
-            for head, cell in zip(heads, row.cells, strict=False):
+            name_of_row = " / ".join(filter(None, (group.title, *row.labels)))
+            for head, cell in zip(heads_of_cells, row.cells, strict=False):
                 stated = cell.stated or StatedText(ours=cell.text, printed="", reason="")
                 yield {
-                    "row": " / ".join(filter(None, (group.title, *row.labels))),
-                    "column": head,
+                    "row": name_of_row,
+                    "column": head.text,
                     **stated.model_dump(),
                 }
 
 
 def shown(cell: Cell) -> ShownCell:
     """Return the texts and appearance of a cell."""
-    if stated := cell.stated:
-        ours = cell.text or stated.ours or "–"
-        differs = stated.printed if stated.printed != stated.ours else ""
-        return ShownCell(ours, differs, cell.best, cell.mark, "", stated.reason, ())
-    if cell.number is None:
-        return ShownCell(cell.text or "–", "", cell.best, cell.mark, "", "", ())
-    number, deviation = cell.number, cell.deviation
-    ours = _text(number.ours, deviation.ours if deviation else None, number.decimals)
-    printed = (
-        f"{number.printed:g}"
-        if cell.text and number.printed is not None
-        else _text(
-            number.printed, deviation.printed if deviation else None, number.decimals, unknown=""
+    if cell.stated:
+        return ShownCell(
+            ours=cell.text or cell.stated.ours or "–",
+            printed="" if cell.stated.printed == cell.stated.ours else cell.stated.printed,
+            best=cell.best,
+            mark=cell.mark,
+            reason=cell.stated.reason,
         )
-    )
+    if cell.number is None:
+        return ShownCell(ours=cell.text or "–", printed="", best=cell.best, mark=cell.mark)
+    number = cell.number
+    our_deviation = cell.deviation.ours if cell.deviation else None
+    printed_deviation = cell.deviation.printed if cell.deviation else None
+    if number.printed is None:
+        printed, verdict = "", ""
+    elif cell.text:
+        printed, verdict = f"{number.printed:g}", number.verdict
+    else:
+        printed = _format_mean(number.printed, printed_deviation, number.decimals)
+        verdict = number.verdict
     return ShownCell(
-        ours=cell.text or ours,
+        ours=cell.text or _format_mean(number.ours, our_deviation, number.decimals),
         printed=printed,
         best=cell.best,
         mark=cell.mark,
-        verdict="" if number.printed is None else number.verdict,
+        verdict=verdict,
         reason=number.reason,
         metrics=number.files,
         counts=number.counts,
@@ -318,14 +358,12 @@ def shown(cell: Cell) -> ShownCell:
     )
 
 
-def _text(
-    value: float | None, deviation: float | None, decimals: int, *, unknown: str = "–"
-) -> str:
-    """Format a mean with its deviation, if any; without a mean, return `unknown`."""
-    if value is None:
-        return unknown
+def _format_mean(mean: float | None, deviation: float | None, decimals: int) -> str:
+    """Format a mean with its deviation, if any; a dash if the mean is unknown."""
+    if mean is None:
+        return "–"
     spread = f" ± {rounded(deviation, decimals)}" if deviation is not None else ""
-    return rounded(value, decimals) + spread
+    return rounded(mean, decimals) + spread
 
 
 def mark_best(content: TableContent, *, different: int = 1) -> TableContent:
@@ -333,42 +371,52 @@ def mark_best(content: TableContent, *, different: int = 1) -> TableContent:
 
     Args:
         content: The table.
-        different: Minimum number of distinct values in a column; columns with fewer are unmarked.
+        different: Number of distinct values that a column must have to show its best value in bold.
     """
     rows = [row for group in content.groups for row in group.rows]
-    best: list[str | None] = []
-    """Best displayed number of each column; None if the column is not marked."""
-    for place in range(max((len(row.cells) for row in rows), default=0)):
-        numbers = [number for row in rows if (number := row.cells[place].number)]
-        known = {number.shown for number in numbers if number.shown}
-        better = {number.better for number in numbers if number.better}
-        is_marked = better and len(known) >= different
-        extreme = max if better == {"high"} else min
-        best.append(extreme(known, key=float) if is_marked else None)
+    columns = max((len(row.cells) for row in rows), default=0)
+    best_by_column = []
+    for column in range(columns):
+        cells = [row.cells[column] for row in rows]
+        best_by_column.append(_best_number(cells, different))
     groups = []
     for group in content.groups:
-        marked = [replace(row, cells=_mark_cells(row.cells, best)) for row in group.rows]
-        groups.append(replace(group, rows=tuple(marked)))
+        marked_rows = []
+        for row in group.rows:
+            marked_cells = [
+                replace(cell, best=cell.number is not None and cell.number.shown == best)
+                for cell, best in zip(row.cells, best_by_column, strict=False)
+            ]
+            marked_rows.append(replace(row, cells=tuple(marked_cells)))
+        groups.append(replace(group, rows=tuple(marked_rows)))
     return replace(content, groups=tuple(groups))
 
 
-def _mark_cells(cells: Iterable[Cell], best: Sequence[str | None]) -> tuple[Cell, ...]:
-    marked = []
-    for cell, best_of_column in zip(cells, best, strict=False):
-        is_best = cell.number is not None and cell.number.shown == best_of_column
-        marked.append(replace(cell, best=is_best))
-    return tuple(marked)
+def _best_number(cells: Iterable[Cell], different: int) -> str | None:
+    """Return the best displayed number of a column.
+
+    The result is None if neither high nor low numbers are better, or if the column has fewer than
+    `different` distinct numbers.
+    """
+    numbers = [cell.number for cell in cells if cell.number]
+    displayed_numbers = {number.shown for number in numbers if number.shown}
+    better = {number.better for number in numbers if number.better}
+    if not better or len(displayed_numbers) < different:
+        return None
+    if better == {"high"}:
+        return max(displayed_numbers, key=float)
+    return min(displayed_numbers, key=float)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table of numbers.
 
     Attributes:
         measure: Name of the measure.
-        header: Header.
-        latex: LaTeX source of the header, if different.
-        interval: Decimals of number and interval, which are then shown together.
+        header: Header in plain text.
+        latex: LaTeX source of the header; None if it is the plain text.
+        interval: Decimals with which to show the number and its interval; None to show no interval.
         p_value: Whether to show the corrected p-value instead of the number.
     """
 
@@ -379,7 +427,11 @@ class Column:
     p_value: bool = False
 
     def cell(self, numbers: Mapping[str, Number]) -> Cell:
-        """Return the cell of a row, from its numbers by measure."""
+        """Return the column's cell in a row.
+
+        Args:
+            numbers: Numbers of the row by measure.
+        """
         number = numbers.get(self.measure)
         text = ""
         if number and self.p_value and number.p_holm is not None:
@@ -388,44 +440,61 @@ class Column:
             text = interval_text(number, self.interval)
         elif self.p_value:
             return Cell()
-        return Cell(number, numbers.get(f"{self.measure}{DEVIATION}"), text)
+        deviation = numbers.get(f"{self.measure}{DEVIATION}")
+        return Cell(number=number, deviation=deviation, text=text)
 
 
 def interval_text(number: Number, decimals: int) -> str:
-    """Format a number with its interval; empty without an interval."""
+    """Format our value with its interval; empty if the number has no interval."""
     if number.low is None or number.high is None:
         return ""
-    ours, low, high = (rounded(each, decimals) for each in (number.ours, number.low, number.high))
-    return f"{ours} [{low}, {high}]"
+    interval = f"[{rounded(number.low, decimals)}, {rounded(number.high, decimals)}]"
+    return f"{rounded(number.ours, decimals)} {interval}"
 
 
 def headers(labels: Iterable[str], columns: Iterable[Column] = ()) -> tuple[Head, ...]:
-    """Return a header row: the headers of the label columns, then those of `columns`."""
-    return (*map(Head, labels), *(Head(column.header, latex=column.latex) for column in columns))
+    """Return a header row: `labels` over the label columns, then the headers of `columns`."""
+    heads = [Head(label) for label in labels]
+    heads += [Head(column.header, latex=column.latex) for column in columns]
+    return tuple(heads)
 
 
 def in_order(
     rows: Mapping[tuple[str, ...], dict[str, Number]], inputs: DisplayInputs
 ) -> dict[tuple[str, ...], dict[str, Number]]:
-    """Return table rows (see `rows_of`; their first key is the model) in the order of the models.
+    """Select the rows of the models in `inputs`, and sort the rows by model.
 
-    Rows of runs come first, in their own order, unless only this run's models have rows.
+    If the table also has rows of models that only the paper has, rows with results of this run come
+    first, in the order of `rows`.
+
+    Args:
+        rows: Rows as `rows_of` returns them; the first key of each row is the model.
+        inputs: Inputs of the table.
     """
-    places = {model.name: place for place, model in enumerate(inputs.row_models())}
+    place_of_model = {model.name: place for place, model in enumerate(inputs.row_models())}
 
-    def place(item: tuple[tuple[str, ...], Mapping[str, Number]]) -> int:
-        (model, *_), numbers = item
-        is_run = any(number.files for number in numbers.values())
-        return -1 if is_run and inputs.rows == "paper" else places[model]
+    def place(keys: tuple[str, ...]) -> int:
+        has_results = any(number.files for number in rows[keys].values())
+        if has_results and inputs.rows == "paper":
+            return -1
+        return place_of_model[keys[0]]
 
-    return dict(sorted((item for item in rows.items() if item[0][0] in places), key=place))
+    selected = [keys for keys in rows if keys[0] in place_of_model]
+    return {keys: rows[keys] for keys in sorted(selected, key=place)}
 
 
 def number_row(
     labels: tuple[str, ...], columns: Iterable[Column], numbers: Mapping[str, Number]
 ) -> Row:
-    """Return a row of numbers; if all are missing for one reason, the row states it."""
+    """Return a row of numbers; the row states why its numbers are missing if there is one reason.
+
+    Args:
+        labels: Texts of the label columns.
+        columns: The other columns.
+        numbers: Numbers of the row by measure.
+    """
     cells = tuple(column.cell(numbers) for column in columns)
-    in_cells = [cell.number for cell in cells if cell.number]
-    reasons = {number.missing for number in in_cells or numbers.values()}
-    return Row(labels, cells, reasons.pop() if len(reasons) == 1 else "")
+    numbers_in_cells = [cell.number for cell in cells if cell.number]
+    reasons = {number.missing for number in numbers_in_cells or numbers.values()}
+    shared_reason = reasons.pop() if len(reasons) == 1 else ""
+    return Row(labels, cells, shared_reason)
