@@ -333,7 +333,7 @@ def test_csv_equals_parquet_and_both_are_reproducible(
     write(study, of_study, tmp_path)
     for path in sorted(tmp_path.iterdir()):
         assert path.read_bytes() == (parquet.parent / path.name).read_bytes()
-    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(module, "_ROWS_PER_BATCH", 7)
     write(study, of_study.model_copy(update={"mark": "REHEARSAL:"}), tmp_path)
     smaller = pd.read_parquet(tmp_path / parquet.name)
     assert set(smaller["note"]) == {"REHEARSAL: Made up."}

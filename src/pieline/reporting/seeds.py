@@ -62,9 +62,9 @@ def mean_ranges(
     from scipy.special import stdtrit
 
     if pool and not printed.deviation:
-        deviation, degrees = pooled(pool)
+        deviation, degrees_of_pool = pooled(pool)
         error = deviation * math.sqrt(1 / ours.seeds + 1 / printed.seeds)
-        margin = float(stdtrit(degrees, 1 - _TAIL)) * error + _rounding(decimals)
+        margin = float(stdtrit(degrees_of_pool, 1 - _TAIL)) * error + _rounding(decimals)
         return {POOLED: (printed.mean - margin, printed.mean + margin)}
     if printed.deviation is None:
         return {}

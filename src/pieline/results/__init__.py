@@ -1,1 +1,1 @@
-"""Reports that span all studies: claims, comparison, page, document and provenance."""
+"""Reports on all studies of a run: claims, comparison, page, document and provenance."""

@@ -1,4 +1,4 @@
-"""Export the scores of all runs as one tidy table for other benchmarks and meta-analyses."""
+"""Export the scores of all runs as one table, for other benchmarks and meta-analyses."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,15 +12,19 @@ EXPORT_COLUMNS = (
     "study", "model", "setting", "language", "composition", "seed", "part", "metric",
     "value", "low", "high", "printed", "data", "note", "conditions", "metrics",
 )  # fmt: skip
-_NO_SCORES = {"conditions", "computed_from", "tuning"}
+_FIELDS_WITHOUT_SCORES = {"conditions", "computed_from", "tuning"}
 _BOUNDS = {"low", "high"}
+"""Fields of an interval."""
 
 
 class ExportedScore(NamedTuple):
-    """A score of a metric file as a fraction, with the bounds of its 95% interval if known.
+    """A score in a metric file.
 
-    `part` is the part of the data that the score covers, such as `overall` or `by_usage.literal`;
-    an empty part also means all data.
+    Attributes:
+        part: Part of the data, such as `by_usage.literal`; `overall` or empty for all data.
+        metric: Name of the metric.
+        value: The score as a fraction.
+        low, high: Bounds of the score's 95% interval; None if unknown.
     """
 
     part: str
@@ -32,25 +36,37 @@ class ExportedScore(NamedTuple):
 
 def scores_of(fields: Mapping[str, Any]) -> Iterator[ExportedScore]:
     """Yield the scores in the fields of a metric file; counts and unknown scores are omitted."""
-    return _scores(fields, (), fields.get("intervals") or {})
+    return _scores_in(fields, (), fields.get("intervals") or {})
 
 
-def _scores(
-    fields: Mapping[str, Any], place: tuple[str, ...], intervals: Mapping[str, Any]
+def _scores_in(
+    fields: Mapping[str, Any], path: tuple[str, ...], intervals: Mapping[str, Any]
 ) -> Iterator[ExportedScore]:
-    if {*fields} >= {"value", *_BOUNDS}:
+    """Yield the scores in a part of a metric file.
+
+    Args:
+        fields: Fields of the part.
+        path: Names of the fields that contain the part, outermost first.
+        intervals: Intervals of the scores directly in `fields`, by name.
+    """
+    is_score_with_interval = fields.keys() >= {"value", *_BOUNDS}
+    if is_score_with_interval:
         if fields["value"] is not None:
-            part = ".".join(place[:-1])
-            yield ExportedScore(part, place[-1], fields["value"], fields["low"], fields["high"])
+            *names_of_part, metric = path
+            part = ".".join(names_of_part)
+            yield ExportedScore(part, metric, fields["value"], fields["low"], fields["high"])
         return
     for name, value in fields.items():
         if isinstance(value, float):
-            # `interval` belongs to the only score at its level.
+            # The field `interval` belongs to the only score beside it.
             bounds = fields.get(f"{name}_interval") or fields.get("interval") or intervals.get(name)
-            yield ExportedScore(".".join(place), name, value, **(bounds or {}))
-        elif isinstance(value, dict) and name not in _NO_SCORES and {*value} != _BOUNDS:
-            # `intervals` contains the intervals of the scores over all queries.
-            yield from _scores(value, (*place, name), intervals if name == "overall" else {})
+            yield ExportedScore(".".join(path), name, value, **(bounds or {}))
+        elif isinstance(value, dict) and name not in _FIELDS_WITHOUT_SCORES:
+            is_interval = value.keys() == _BOUNDS
+            if not is_interval:
+                # The field `intervals` contains the intervals of the scores in `overall`.
+                inner_intervals = intervals if name == "overall" else {}
+                yield from _scores_in(value, (*path, name), inner_intervals)
 
 
 def write_export(
@@ -63,29 +79,33 @@ def write_export(
 ) -> None:
     """Write one row per run and score as CSV; identical inputs produce a byte-identical file.
 
+    The column `note` contains `note`, and how a run's data and settings differ from the paper's.
+
     Args:
-        path: Output path, written atomically.
+        path: Path of the CSV file, which is written atomically.
         studies: Metric files by study; files without a model are ignored.
-        numbers: Numbers of the run, which provide the comparable printed ones.
+        numbers: Numbers of the run, from which the printed numbers are taken.
         data: Data source: `sample`, `released` or `own`.
-        note: Notice in all rows if the run uses the user's own or limited data, else empty. The
-            column also states how the data and the settings of a run differ from the paper's.
+        note: Notice that the run uses limited data or the user's own data; otherwise empty.
     """
-    compared = {
-        (number.files[0], number.measure): number
-        for number in numbers
-        if number.verdict in COMPARED and len(number.files) == 1 and not number.scope
-    }
+    compared_numbers: dict[tuple[str, str], Number] = {}
+    for number in numbers:
+        is_of_one_run = len(number.files) == 1 and not number.scope
+        if number.verdict in COMPARED and is_of_one_run:
+            compared_numbers[number.files[0], number.measure] = number
     rows = []
     for study, files in studies.items():
-        for metric in map(load_metric_file, files):
+        for file in files:
+            metric = load_metric_file(file)
             fields = metric.fields
             if "model" not in fields:
                 continue
             deviations = fields["conditions"]["deviations"]
-            run = {name: fields.get(name, "") for name in ("model", "language", "composition")}
-            run |= {
+            columns_of_run = {
                 "study": study,
+                "model": fields["model"],
+                "language": fields.get("language", ""),
+                "composition": fields.get("composition", ""),
                 "setting": fields.get("setting", fields.get("query_mode", "")),
                 "seed": fields.get("seed", ""),
                 "data": data,
@@ -96,13 +116,15 @@ def write_export(
             for score in scores_of(fields):
                 printed = None
                 if score.part in ("", "overall"):
-                    printed = _printed(score, compared.get((metric.path, score.metric)))
-                rows.append({**run, **score._asdict(), "printed": printed})
+                    compared_number = compared_numbers.get((metric.path, score.metric))
+                    printed = _printed_as_fraction(compared_number)
+                rows.append({**columns_of_run, **score._asdict(), "printed": printed})
     write_csv(path, EXPORT_COLUMNS, rows)
 
 
-def _printed(score: ExportedScore, number: Number | None) -> float | None:
-    """Return the printed number in the unit of the score; None if it was not compared."""
+def _printed_as_fraction(number: Number | None) -> float | None:
+    """Return the printed number in the unit of the metric file; None if there is none."""
     if number is None or number.printed is None:
         return None
-    return round(number.printed / (100 if number.unit == "%" else 1), 12)
+    is_percent = number.unit == "%"
+    return round(number.printed / 100 if is_percent else number.printed, 12)

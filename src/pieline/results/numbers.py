@@ -1,6 +1,6 @@
-"""All numbers of a run: ours, and every number that the papers print, with what they add up to.
+"""Collect all numbers of a run: our numbers, and every number that the papers print.
 
-published/tables.yaml defines which printed numbers count, and the kind of each.
+published/tables.yaml defines which printed numbers count, and their kinds.
 """
 
 import json
@@ -9,6 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -39,7 +40,7 @@ UNKNOWN_WAY = "a way to compute them, which this project does not have"
 FULL_GRID = "config/paper.yaml"
 """Configuration that computes all numbers of the papers."""
 _MOST_TARGETS = 6
-"""Number of metric files from which a command names the table instead."""
+"""If a number has this many metric files or more, its command names the table instead of them."""
 _WORDS = {
     "english": "English",
     "german": "German",
@@ -57,32 +58,40 @@ _WORDS = {
     "false_positives_on_associated_pie": "false positives on the associated PIE",
     "pies": "PIEs",
 }
-"""Words for keys; for others, spaces replace underscores."""
+"""Words for values of keys. In other values, spaces replace underscores."""
 _MODES = {
     "sentence": "sentences",
     "span": "spans",
     "instruction_sentence": "instructions and sentences",
     "instruction_span": "instructions and spans",
 }
-"""What a query mode or a training mode embeds."""
+"""What a model embeds in each training mode."""
 COSTS = ("a laptop and time", "a GPU", "keys", "something that nobody can provide")
-"""Kinds of what a number costs, cheapest first."""
-_NOT_PROVIDED = (UNPUBLISHED, UNKNOWN_WAY, "(not published)", "provider ended the model")
+"""What a number may require, cheapest first."""
+_FREE, _GPU, _KEYS, _IMPOSSIBLE = range(len(COSTS))
+_SETTINGS_WITHOUT_EFFECT = {"mirror", "llm"}
+"""Settings that change no result."""
+_IMPOSSIBLE_NEEDS = (UNPUBLISHED, UNKNOWN_WAY, "(not published)", "provider ended the model")
 
 
 class TableNumbers(Frozen):
-    """A table with numbers: `module:function` of our rows, and its inputs."""
+    """A table of this run that has numbers.
+
+    Attributes:
+        ours: Function that returns our rows of the frame of numbers, as `module:function`.
+        inputs: Inputs of the table.
+    """
 
     ours: str
     inputs: DisplayInputs
 
 
 class Requirements(Frozen):
-    """What the numbers of a run require.
+    """What the comparison of this run's numbers with the printed numbers requires.
 
     Attributes:
-        models: Requirements for running a model, by its name in models.yaml.
-        absent: Why this run does not make certain tables, by name.
+        models: Requirement for running each model, by its name in models.yaml.
+        absent: Why this run does not make a table, by name of the table.
         general: Requirement for comparing any number; empty if there is none.
     """
 
@@ -100,144 +109,178 @@ def all_numbers(
     requirements: Requirements,
     options: Sequence[str] = (),
 ) -> list[Number]:
-    """Return the numbers of all tables, and every other number that the papers print.
+    """Return the numbers of all tables, and all other numbers that the papers print.
 
     Args:
-        tables: Tables of this run with numbers.
+        tables: Tables of this run that have numbers.
         published: Paths of the files with printed numbers, by name; empty for the user's own data.
         catalogue: Printed tables by name.
-        models: Names in models.yaml by printed name, the first being the usual one.
-        requirements: What the numbers require.
+        models: Names in models.yaml by the name that the papers print, the usual name first.
+        requirements: What the comparison of the numbers requires.
         options: Options of snakemake that select this run.
     """
     published, catalogue = dict(published), dict(catalogue)
+    models = dict(models)
     for table in tables:
-        _add_own(table.inputs, published, catalogue)
-    names = dict(models) | {
-        printed: of_run
-        for table in reversed(tables)
-        for printed, of_run in table.inputs.names().items()
-    }
-    ours = _ours(tables)
-    inputs = {table.inputs.display: table.inputs for table in tables}
+        _add_printed_tables(table.inputs, published, catalogue)
+    # If tables name different models of this run, the first table takes precedence.
+    for table in reversed(tables):
+        models |= table.inputs.names()
+    inputs_by_table = {table.inputs.display: table.inputs for table in tables}
 
-    def why(row: Mapping[str, Any]) -> str:
-        table = first_table(row["shown_by"] or ())
+    def why(printed: Mapping[str, Any]) -> str:
+        """Return why this run does not compute a printed number."""
+        table = first_table(printed["shown_by"] or ())
         if not table:
             return NOWHERE
-        if table in inputs:
-            return inputs[table].why_missing(row)
+        if table in inputs_by_table:
+            return inputs_by_table[table].why_missing(printed)
         return requirements.absent.get(table, NOWHERE)
 
     frame = join(
-        ours,
-        printed_frame(published, catalogue, names),
+        _our_rows(tables),
+        printed_frame(published, catalogue, models),
         why=why,
-        released=read_released(published, names),
+        released=read_released(published, models),
         prefer={name: table.prefer for name, table in catalogue.items()},
     )
-    return [_accounted(number, catalogue, requirements, options) for number in numbers_of(frame)]
+    numbers = []
+    for number in numbers_of(frame):
+        needs = _needs(number, catalogue, requirements)
+        numbers.append(replace(number, needs=needs, command=_command(number, options)))
+    return numbers
 
 
-def _add_own(
+def _add_printed_tables(
     inputs: DisplayInputs, published: dict[str, str], catalogue: dict[str, PrintedTable]
 ) -> None:
-    """Add the printed numbers of a study that has its own tables.yaml (see examples/)."""
+    """Add the printed tables of a study that has its own tables.yaml (see examples/).
+
+    Args:
+        inputs: Inputs of a table of the study.
+        published: Paths of files with printed numbers by name, to which paths are added.
+        catalogue: Printed tables by name, to which tables are added.
+    """
     if inputs.data != "own" and "tables" in inputs.files:
-        own = load_catalogue(inputs.files["tables"])
-        catalogue |= own
-        published |= {name: path for name, path in inputs.files.items() if name in own}
+        tables_of_study = load_catalogue(inputs.files["tables"])
+        catalogue |= tables_of_study
+        published |= {name: path for name, path in inputs.files.items() if name in tables_of_study}
 
 
-def _ours(tables: Sequence[TableNumbers]) -> pd.DataFrame:
-    """Return our rows of all tables; a row that several tables show occurs once and names them."""
+def _our_rows(tables: Sequence[TableNumbers]) -> pd.DataFrame:
+    """Return our rows of all tables.
+
+    A number that several tables show has one row, which names all of these tables.
+    """
     frames = [of_display(import_object(table.ours)(table.inputs), table.inputs) for table in tables]
-    empty = of_display(OurNumbers("").frame(), DisplayInputs())
-    rows = pd.concat([frame for frame in frames if len(frame)] or [empty], ignore_index=True)
-    shown_in = rows.groupby(list(KEYS), sort=False)["tables"].agg(_joined)
-    # If a table has no record of a number, another may have one.
+    nonempty_frames = [frame for frame in frames if len(frame)]
+    if not nonempty_frames:
+        return of_display(OurNumbers("").frame(), DisplayInputs())
+    rows = pd.concat(nonempty_frames, ignore_index=True)
+    tables_by_keys = rows.groupby(list(KEYS), sort=False)["tables"].agg(_join_tables)
+    # Some tables may not read the metric record that contains the number.
     has_record = rows["files"].map(len) > 0
-    preferred = pd.concat([rows[has_record], rows[~has_record]])
-    unique = preferred.drop_duplicates(list(KEYS)).sort_index()
-    return unique.drop(columns="tables").merge(shown_in.reset_index(), on=list(KEYS), how="left")
+    records_first = pd.concat([rows[has_record], rows[~has_record]])
+    one_row_per_number = records_first.drop_duplicates(list(KEYS)).sort_index()
+    without_tables = one_row_per_number.drop(columns="tables")
+    return without_tables.merge(tables_by_keys.reset_index(), on=list(KEYS), how="left")
 
 
-def _joined(tables: Iterable[tuple[str, ...]]) -> Any:
-    return tuple(dict.fromkeys(name for each in tables for name in each))
+def _join_tables(tables_by_row: Iterable[tuple[str, ...]]) -> Any:
+    return tuple(dict.fromkeys(chain.from_iterable(tables_by_row)))
 
 
-def _accounted(
-    number: Number, catalogue: Catalogue, requirements: Requirements, options: Sequence[str]
-) -> Number:
-    """Return a number with its requirements and the command that computes it."""
-    is_compared = number.verdict in COMPARED
+def _needs(number: Number, catalogue: Catalogue, requirements: Requirements) -> tuple[str, ...]:
+    """Return what a comparison of a number with the printed number requires.
+
+    The result is empty if the number was compared or does not count.
+    """
+    if number.verdict in COMPARED or not number.counts:
+        return ()
+    if not number.tables:
+        return (UNKNOWN_WAY,)
+    if number.reason.startswith("not published"):
+        return (UNPUBLISHED,)
+    needs_by_table = catalogue[number.printed_at[0].file].needs
+    needs = [
+        requirements.general,
+        *needs_by_table.get(number.tables[0], ()),
+        requirements.models.get(number.model, ""),
+    ]
+    return tuple(dict.fromkeys(need for need in needs if need))
+
+
+def _command(number: Number, options: Sequence[str]) -> str:
+    """Return the command that computes a number; empty if no table shows the number.
+
+    A printed number that this run did not compare needs the papers' full grid.
+    """
     table = number.tables[0] if number.tables else ""
-    needs: Sequence[str] = ()
-    if number.counts and not is_compared:
-        of_table = catalogue[number.printed_at[0].file].needs.get(table, ())
-        needs = (requirements.general, *of_table, requirements.models.get(number.model, ""))
-        if not table:
-            needs = [UNKNOWN_WAY]
-        elif number.reason.startswith("not published"):
-            needs = [UNPUBLISHED]
-    is_of_run = is_compared or not number.kind
-    return replace(
-        number,
-        needs=tuple(filter(None, dict.fromkeys(needs))),
-        command=command_of(table, number.files, options if is_of_run else None),
-    )
+    is_of_run = number.verdict in COMPARED or not number.kind
+    return command_of(table, number.files, options if is_of_run else None)
 
 
 def counted(numbers: Iterable[Number]) -> list[Number]:
-    """Return the numbers that count among those that the papers print."""
+    """Return the numbers that count among the papers' numbers."""
     return [number for number in numbers if number.counts]
 
 
 def summarize(numbers: Sequence[Number]) -> str:
-    """Return a line with the counts of the papers' numbers by verdict, or `NO_NUMBER`."""
-    of_papers = counted(numbers)
-    if not of_papers:
+    """Return a phrase that counts the papers' numbers, in total and by verdict.
+
+    Without such numbers, the phrase is `NO_NUMBER`.
+    """
+    numbers_of_papers = counted(numbers)
+    if not numbers_of_papers:
         return NO_NUMBER
-    none = "" if kinds_of(of_papers) else "none reproduced, "
-    return f"{len(of_papers):,} printed numbers: {none}{describe(of_papers)}"
+    verdicts = describe(numbers_of_papers)
+    if not kinds_of(numbers_of_papers):
+        verdicts = f"none reproduced, {verdicts}"
+    return f"{len(numbers_of_papers):,} printed numbers: {verdicts}"
 
 
 def describe(numbers: Sequence[Number]) -> str:
     """Return a phrase that counts the numbers by verdict, and the reproduced ones by kind."""
-    counts = Counter(number.verdict for number in numbers)
-    kinds = {"reproduced": f" ({kinds_of(numbers)})"}
-    return ", ".join(
-        f"{counts[state]:,} {state}{kinds.get(state, '')}" for state in STATES if counts[state]
-    )
+    count_by_verdict = Counter(number.verdict for number in numbers)
+    phrases = []
+    for verdict in STATES:
+        count = count_by_verdict[verdict]
+        if count:
+            kinds = f" ({kinds_of(numbers)})" if verdict == "reproduced" else ""
+            phrases.append(f"{count:,} {verdict}{kinds}")
+    return ", ".join(phrases)
 
 
 def kinds_of(numbers: Iterable[Number]) -> str:
-    """Return a phrase with the counts of reproduced numbers by kind; empty if there are none."""
+    """Return a phrase that counts the reproduced numbers by kind; empty if none is reproduced."""
     counts = Counter(number.kind for number in numbers if number.verdict == "reproduced")
     return ", ".join(pluralize(counts[kind], kind) for kind in get_args(Kind) if counts[kind])
 
 
 def ranked(texts: Iterable[str]) -> Counter[str]:
-    """Count texts; the counter lists the most frequent first, and ties alphabetically."""
-    found = Counter(texts)
-    return Counter(dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))))
+    """Count texts, and sort them by frequency, then alphabetically."""
+    count_by_text = Counter(texts)
+    by_frequency = sorted(count_by_text, key=lambda text: (-count_by_text[text], text))
+    return Counter({text: count_by_text[text] for text in by_frequency})
 
 
 def cost_of(number: Number) -> str:
-    """Return the kind of the most expensive requirement of a number (see `COSTS`)."""
+    """Return the element of `COSTS` for the most expensive requirement of a number."""
+    costs = [_cost_of_need(need) for need in number.needs]
+    return COSTS[max(costs, default=_FREE)]
 
-    def place(need: str) -> int:
-        if any(words in need for words in _NOT_PROVIDED):
-            return 3
-        if re.search(r"\bkeys?\b|GPT-", need):
-            return 2
-        return int("GPU" in need)
 
-    return COSTS[max(map(place, number.needs), default=0)]
+def _cost_of_need(need: str) -> int:
+    """Return the index in `COSTS` of a requirement, which is a text for readers."""
+    if any(phrase in need for phrase in _IMPOSSIBLE_NEEDS):
+        return _IMPOSSIBLE
+    if re.search(r"\bkeys?\b|GPT-", need):
+        return _KEYS
+    return _GPU if "GPU" in need else _FREE
 
 
 def first_reason(number: Number) -> str:
-    """Return the main reason why a number was not compared; empty if it was."""
+    """Return the main reason why a number was not compared; empty if it was compared."""
     return "" if number.verdict in COMPARED else number.reason.partition("; ")[0]
 
 
@@ -250,47 +293,52 @@ def write_numbers_as_latex(
     labels: Mapping[str, str],
     mark: str = "",
 ) -> None:
-    """Write a LaTeX table of the papers' numbers that have a number of ours.
+    """Write a LaTeX table of the papers' numbers for which we have a value.
 
     Args:
-        path: LaTeX output.
+        path: Path of the LaTeX file.
         numbers: All numbers of a run.
         template: LaTeX template.
         papers: Titles of the papers by study.
         labels: Labels of models by name.
-        mark: Notice about the run, if any.
+        mark: Notice to show above the table; empty for none.
     """
-    shown = [
-        (number, in_words(number, labels)) for number in counted(numbers) if number.ours is not None
-    ]
-    summary = f"{summarize(numbers)}."
-    render_latex(template, path, numbers=shown, papers=papers, summary=summary, mark=mark)
+    known_numbers = [number for number in counted(numbers) if number.ours is not None]
+    render_latex(
+        template,
+        path,
+        numbers=[(number, in_words(number, labels)) for number in known_numbers],
+        papers=papers,
+        summary=f"{summarize(numbers)}.",
+        mark=mark,
+    )
 
 
 def command_of(table: str, metrics: Sequence[str], options: Sequence[str] | None) -> str:
     """Return the command that computes a number of a table.
 
     Args:
-        table: Name of the table; without it, the result is empty.
+        table: Name of the table; if it is empty, the result is empty, too.
         metrics: Metric files behind the number.
-        options: Options of snakemake that select the run that computed it; None for the papers'
-            full grid.
+        options: Options of snakemake that select the run; None for the papers' full grid.
     """
     if not table:
         return ""
-    is_of_run = options is not None and 0 < len(metrics) < _MOST_TARGETS
-    targets = metrics if is_of_run else [f"paper_tables/{table}.tex"]
-    selected = ["--configfile", FULL_GRID] if options is None else options
-    return shlex.join(["snakemake", "--cores", "all", *selected, "--", *targets])
+    targets: Sequence[str] = [f"paper_tables/{table}.tex"]
+    if options is None:
+        options = ["--configfile", FULL_GRID]
+    elif 0 < len(metrics) < _MOST_TARGETS:
+        targets = metrics
+    return shlex.join(["snakemake", "--cores", "all", *options, "--", *targets])
 
 
 def trace_command(table: str, measure: str, options: Sequence[str]) -> str:
-    """Return the command that prints what makes a number.
+    """Return the command that prints the code and the files behind a number.
 
     Args:
         table: Name of the table that shows the number.
         measure: Name of the number's measure.
-        options: Options of snakemake that select the run, which `pieline trace` also has.
+        options: Options that select the run, for snakemake as for `pieline trace`.
     """
     return shlex.join(["pieline", "trace", table, measure, *options])
 
@@ -298,18 +346,15 @@ def trace_command(table: str, measure: str, options: Sequence[str]) -> str:
 def run_options(
     project: Path, configuration: Sequence[str], settings: Mapping[str, Any]
 ) -> list[str]:
-    """Return the options of snakemake, called in the project's folder, that select this run.
+    """Return the options with which snakemake, called in the project's folder, repeats this run.
+
+    Folders outside the project are replaced by `FOLDER`, so that results do not depend on their
+    paths. Settings that change no result are omitted.
 
     Args:
         project: Folder of the project.
-        configuration: Configuration files besides config.yaml.
+        configuration: Configuration files in addition to config.yaml.
         settings: Settings of the command line (`--config`).
-
-    Returns:
-        `--directory`, unless the working directory is the project, `--configfile` and `--config`. A
-        place outside the project is not named, so that results do not depend on it: `FOLDER` stands
-        for the folder. Settings that change no result are left out: the mirror, and those for
-        querying models.
     """
     options = []
     folder = _below_project(".", project)
@@ -317,47 +362,50 @@ def run_options(
         options += ["--directory", folder]
     if configuration:
         options += ["--configfile", *(_below_project(file, project) for file in configuration)]
-    words = []
+    arguments = []
     for name, value in settings.items():
-        if name not in {"mirror", "llm"}:
-            words.append(f"{name}={_setting_word(_without_places(value))}")
-    if words:
-        options += ["--config", *words]
+        if name not in _SETTINGS_WITHOUT_EFFECT:
+            arguments.append(f"{name}={_format_setting(_hide_folders(value))}")
+    if arguments:
+        options += ["--config", *arguments]
     return options
 
 
 def _below_project(path: str, project: Path) -> str:
-    """Return a path relative to the project; outside it, `FOLDER` stands for the folder."""
-    place, root = Path(path).resolve(), project.resolve()
-    return str(place.relative_to(root)) if place.is_relative_to(root) else _elsewhere(place)
+    """Return a path relative to the project; outside the project, its folder becomes `FOLDER`."""
+    absolute_path, root = Path(path).resolve(), project.resolve()
+    if absolute_path.is_relative_to(root):
+        return str(absolute_path.relative_to(root))
+    return _hide_folder(absolute_path)
 
 
-def _elsewhere(place: Path) -> str:
-    return "FOLDER" if place.is_dir() else f"FOLDER/{place.name}"
+def _hide_folder(path: Path) -> str:
+    return "FOLDER" if path.is_dir() else f"FOLDER/{path.name}"
 
 
-def _without_places(value: Any) -> Any:
-    """Return the value of a setting, in which `FOLDER` stands for the folder of absolute paths."""
+def _hide_folders(value: Any) -> Any:
+    """Return the value of a setting, in which `FOLDER` replaces the folder of absolute paths."""
     if isinstance(value, Mapping):
-        return {name: _without_places(each) for name, each in value.items()}
+        return {name: _hide_folders(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_without_places(each) for each in value]
-    is_place = isinstance(value, str) and Path(value).is_absolute()
-    return _elsewhere(Path(value)) if is_place else value
+        return [_hide_folders(inner) for inner in value]
+    if isinstance(value, str) and Path(value).is_absolute():
+        return _hide_folder(Path(value))
+    return value
 
 
-def _setting_word(value: Any) -> str:
-    """Return the value of a setting as written on the command line."""
+def _format_setting(value: Any) -> str:
+    """Format the value of a setting for the command line."""
     if isinstance(value, list | dict):
         return json.dumps(value)
     return "" if value is None else str(value)
 
 
 def in_words(number: Number, labels: Mapping[str, str]) -> str:
-    """Return what a number measures in words, starting with the model.
+    """Describe a number in words: model, run and measure.
 
     Args:
-        number: A number.
+        number: Number to describe.
         labels: Labels of models by name.
     """
     if number.what:
@@ -365,29 +413,29 @@ def in_words(number: Number, labels: Mapping[str, str]) -> str:
     model = labels.get(number.model, number.model)
     if number.train_mode:
         model += f" fine-tuned on {_MODES[number.train_mode]}"
-    parts = (model, run_in_words(number), measure_in_words(number))
-    return ", ".join(filter(None, parts))
+    phrases = (model, run_in_words(number), measure_in_words(number))
+    return ", ".join(filter(None, phrases))
 
 
 def run_in_words(number: Number) -> str:
-    """Return the run of a number without its model, in words."""
-    mode = number.query_mode.replace("_", " + ")
-    parts = (
+    """Describe the run of a number in words, without the model."""
+    query_mode = number.query_mode.replace("_", " + ")
+    phrases = (
         word(number.setting),
-        f"{mode} mode" if mode else "",
+        f"{query_mode} mode" if query_mode else "",
         word(number.language),
         word(number.scope),
         f"seed {number.seed}" if number.seed else "",
     )
-    return ", ".join(filter(None, parts))
+    return ", ".join(filter(None, phrases))
 
 
 def measure_in_words(number: Number) -> str:
-    """Return the measure of a number in words."""
+    """Describe the measure of a number in words."""
     words = word(number.measure.removesuffix(DEVIATION))
     return f"deviation of {words}" if number.measure.endswith(DEVIATION) else words
 
 
 def word(value: str) -> str:
-    """Return the value of a key in words."""
+    """Return words for the value of a key, such as `zero-shot` for `zero_shot`."""
     return _WORDS.get(value, value.replace("_", " "))

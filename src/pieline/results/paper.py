@@ -19,14 +19,14 @@ from pieline.results.numbers import counted, in_words, summarize
 from pieline.results.provenance import Model
 from pieline.results.run_results import RunResults, Shown
 
-_RUNS = 3
-"""Number of pdflatex runs after which longtable columns and references are stable."""
+_LATEX_RUNS = 3
+"""Number of pdflatex runs after which the columns of long tables and the references are stable."""
 
 _MOST_REPRODUCED = 24
-"""Maximum number of reproduced scores on the first page."""
+"""Largest number of reproduced scores on the first page."""
 _LONGEST_SECONDS = 300
 _LONGEST_TEXT = 80
-"""Maximum number of characters of a text in a message."""
+"""Largest number of characters of a text in a message."""
 
 
 def write_paper_source(
@@ -37,129 +37,163 @@ def write_paper_source(
     models: Sequence[Model],
     numbers: Sequence[Number],
 ) -> None:
-    """Write the LaTeX document, which includes tables and figures by relative paths.
+    """Write the LaTeX document, which includes the files of tables and figures.
 
     Args:
-        output: LaTeX file; its folder contains the tables, and its `figures/` subfolder contains
-            the figures.
+        output: Path of the LaTeX file, in the folder that contains the tables.
         template: LaTeX template.
         results: What the run shows.
         models: Models of the run, for the provenance section.
         numbers: Numbers of the run, for the summary on the first page.
     """
     folder = Path(output).parent
-    of_papers = counted(numbers)
-    by_paper = {}
-    for study, title in results.papers().items():
-        verdicts = [number.verdict for number in of_papers if number.study == study]
+    numbers_of_papers = counted(numbers)
+    verdicts_by_paper = {}
+    for study_name, title in results.papers().items():
+        verdicts = [number.verdict for number in numbers_of_papers if number.study == study_name]
         if verdicts:
-            by_paper[title] = Counter(verdicts)
-    scores = [number for number in of_papers if number.kind == "score"]
-    reproduced = [number for number in scores if number.verdict == "reproduced"]
+            verdicts_by_paper[title] = Counter(verdicts)
+    displays_by_paper = {}
+    for study in results.studies:
+        if study.displays:
+            displays = [_describe_display(display, folder) for display in study.displays]
+            displays_by_paper[study.paper] = displays
+    reproduced_scores = [
+        number
+        for number in numbers_of_papers
+        if number.kind == "score" and number.verdict == "reproduced"
+    ]
     render_latex(
         template,
         output,
-        papers={
-            study.paper: [_part(each, folder) for each in study.displays]
-            for study in results.studies
-            if study.displays
-        },
+        papers=displays_by_paper,
         models=models,
         summary=f"{summarize(numbers)}.",
-        by_paper=by_paper,
+        by_paper=verdicts_by_paper,
         states=STATES,
         reproduced=[
-            (number, in_words(number, results.labels)) for number in reproduced[:_MOST_REPRODUCED]
+            (number, in_words(number, results.labels))
+            for number in reproduced_scores[:_MOST_REPRODUCED]
         ],
         data=results.data,
         mark=results.mark,
     )
 
 
-def _part(shown: Shown, folder: Path) -> dict[str, Any]:
-    """Return the source file of a table or figure, and the file and digest of its numbers."""
-    source, numbers = ("tex", "csv") if shown.kind == "table" else ("pdf", "pdf")
-    path = shown.files[numbers]
+def _describe_display(display: Shown, folder: Path) -> dict[str, Any]:
+    """Return what the template needs to include a table or figure, and to list its digest.
+
+    Args:
+        display: Table or figure.
+        folder: Folder of the document.
+    """
+    if display.kind == "table":
+        included_file, listed_file = display.files["tex"], display.files["csv"]
+    else:
+        included_file = listed_file = display.files["pdf"]
     return {
-        "shown": shown,
-        "source": Path(os.path.relpath(shown.files[source], folder)).as_posix(),
-        "file": Path(path).name,
-        "digest": sha256(path),
+        "shown": display,
+        "source": Path(os.path.relpath(included_file, folder)).as_posix(),
+        "file": Path(listed_file).name,
+        "digest": sha256(listed_file),
     }
 
 
 def compile_pdf(source: str | Path, output: str | Path) -> None:
     """Compile a LaTeX file with pdflatex; identical sources produce byte-identical PDFs.
 
-    Prints which texts have characters that the document shows only by their code points.
+    If fonts lack characters of a text, print the text and a message that the document shows the
+    code points of these characters.
 
     Raises:
-        UserError: pdflatex is not installed, or it fails; the message contains its first error.
+        UserError: pdflatex is not installed, fails or does not finish in time. If pdflatex fails,
+            the message contains the first error.
+    """
+    source = Path(source)
+    with tempfile.TemporaryDirectory(prefix="paper-") as folder:
+        for _ in range(_LATEX_RUNS):
+            log_of_last_run = _run_pdflatex(source, folder)
+        codes = re.findall(r"no glyph: U\+([0-9A-F]+)", log_of_last_run)
+        for line in _find_texts(source, {chr(int(code, 16)) for code in codes}):
+            print(f"{line}; {Path(output).name} shows the code points", file=sys.stderr)
+        write_bytes(output, (Path(folder) / source.with_suffix(".pdf").name).read_bytes())
+
+
+def _run_pdflatex(source: Path, folder: str) -> str:
+    """Run pdflatex once on a file, write its outputs to a folder, and return its log.
+
+    Raises:
+        UserError: pdflatex is not installed, fails or does not finish in time.
     """
     program = shutil.which("pdflatex")
     if program is None:
         hint = "install texlive-latex-recommended, or read paper_tables/index.html"
         raise UserError("pdflatex is not installed", where=source, hint=hint)
-    source = Path(source)
-    environment = os.environ | {
+    command = [
+        program,
+        "-interaction=nonstopmode",
+        "-halt-on-error",
+        "-no-shell-escape",
+        f"-output-directory={folder}",
+        source.name,
+    ]
+    environment = {
+        # TeX requires HOME to be set.
+        "HOME": folder,
+        **os.environ,
+        # Files in the user's texmf tree must not replace other files.
+        "TEXMFHOME": folder,
+        # The PDF must not contain the current time.
         "SOURCE_DATE_EPOCH": "0",
         "FORCE_SOURCE_DATE": "1",
-        # This prevents line breaks within error messages.
+        # Error messages must not be broken into lines.
         "max_print_line": "1000",
     }
-    with tempfile.TemporaryDirectory(prefix="paper-") as folder:
-        # TeX requires HOME to be set. Files in the user's texmf tree must not replace others.
-        environment.setdefault("HOME", folder)
-        environment["TEXMFHOME"] = folder
-        command = [
-            program,
-            "-interaction=nonstopmode",
-            "-halt-on-error",
-            "-no-shell-escape",
-            f"-output-directory={folder}",
-            source.name,
-        ]
-        for _ in range(_RUNS):
-            try:
-                result = subprocess.run(
-                    command,
-                    cwd=source.parent,
-                    env=environment,
-                    capture_output=True,
-                    check=False,
-                    timeout=_LONGEST_SECONDS,
-                )
-            except subprocess.TimeoutExpired:
-                problem = f"pdflatex did not finish within {_LONGEST_SECONDS} s"
-                raise UserError(problem, where=source, hint="run pdflatex on it") from None
-            log = result.stdout.decode("utf-8", errors="replace")
-            if result.returncode:
-                raise UserError(
-                    _first_error(log), where=source, hint="correct the table or its template"
-                )
-        missing = {chr(int(code, 16)) for code in re.findall(r"no glyph: U\+([0-9A-F]+)", log)}
-        for line in _texts_with(missing, source):
-            print(f"{line}; {Path(output).name} shows the code points", file=sys.stderr)
-        write_bytes(output, (Path(folder) / source.with_suffix(".pdf").name).read_bytes())
+    try:
+        result = subprocess.run(
+            command,
+            cwd=source.parent,
+            env=environment,
+            capture_output=True,
+            check=False,
+            timeout=_LONGEST_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        problem = f"pdflatex did not finish within {_LONGEST_SECONDS} s"
+        raise UserError(problem, where=source, hint="run pdflatex on it") from None
+    log = result.stdout.decode("utf-8", errors="replace")
+    if result.returncode:
+        hint = "correct the table or its template"
+        raise UserError(_first_error(log), where=source, hint=hint)
+    return log
 
 
-def _texts_with(characters: Collection[str], source: Path) -> list[str]:
-    """Return a line for each text of a document that contains one of the characters."""
+def _find_texts(source: Path, characters: Collection[str]) -> list[str]:
+    """Return a message for each text in a document that contains one of the characters.
+
+    A text is a table cell or a line, in the document or in a file that the document includes.
+    """
     if not characters:
         return []
-    names = re.findall(r"\\input(?:table)?\{(.+\.tex)\}", read_text(source))
-    lines: dict[str, str] = {}
-    for path in (source, *(source.parent / name for name in names)):
-        for number, line in enumerate(read_text(path).split("\n"), start=1):
-            for text in re.split(r" & |\\\\", line):
-                if found := sorted(set(text) & set(characters)):
-                    codes = ", ".join(f"{one} (U+{ord(one):04X})" for one in found)
-                    shown = text.strip("& ")[:_LONGEST_TEXT]
-                    lines.setdefault(shown, f"{path}:{number}: no glyph for {codes} in {shown!r}")
-    return list(lines.values())
+    included_names = re.findall(r"\\input(?:table)?\{(.+\.tex)\}", read_text(source))
+    message_by_text: dict[str, str] = {}
+    for path in (source, *(source.parent / name for name in included_names)):
+        for line_number, line in enumerate(read_text(path).split("\n"), start=1):
+            for cell in re.split(r" & |\\\\", line):
+                missing = sorted(set(cell) & set(characters))
+                if not missing:
+                    continue
+                codes = ", ".join(f"{one} (U+{ord(one):04X})" for one in missing)
+                text = cell.strip("& ")[:_LONGEST_TEXT]
+                message = f"{path}:{line_number}: no glyph for {codes} in {text!r}"
+                message_by_text.setdefault(text, message)
+    return list(message_by_text.values())
 
 
 def _first_error(log: str) -> str:
-    """Return the first error in a LaTeX log, with the line to which it refers."""
-    match = re.search(r"^! (.*)(?:\n(?!l\.).*)*(?:\n(l\.\d+ .*))?", log, flags=re.MULTILINE)
-    return " ".join(filter(None, match.groups())) if match else "pdflatex failed"
+    """Return the first error in the log of LaTeX, with the line of the document that causes it."""
+    # An error starts with `! `. Any number of lines later, `l.12 …` shows line 12 of the document.
+    error = re.search(r"^! (.*)(?:\n(?!l\.).*)*(?:\n(l\.\d+ .*))?", log, flags=re.MULTILINE)
+    if error is None:
+        return "pdflatex failed"
+    return " ".join(filter(None, error.groups()))

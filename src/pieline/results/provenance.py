@@ -22,9 +22,12 @@ DataSource = Literal["sample", "released", "own"]
 
 
 class Code(Frozen):
-    """Version of the project: commit, commit date, and whether files were modified.
+    """Version of the project's code; all fields are None outside a git clone.
 
-    All fields are None outside a git clone.
+    Attributes:
+        commit: Commit of the clone.
+        day: Date of the commit.
+        modified: Whether tracked files differ from the commit.
     """
 
     commit: str | None
@@ -41,7 +44,13 @@ class File(Frozen):
 
 
 class RawFile(File):
-    """A raw file with its public URL and the license of the copy (None if unknown)."""
+    """A raw file with its origin.
+
+    Attributes:
+        url: Public URL of the file; None if the file is not public.
+        licence: License of the file; None if it is unknown.
+        is_sample: Whether the file belongs to our sample data.
+    """
 
     url: str | None
     licence: str | None
@@ -61,7 +70,7 @@ class Model(Frozen):
 
 
 class RunDescription(Frozen):
-    """Run metadata provided by the workflow."""
+    """Code, settings and models of a run."""
 
     code: Code
     config: Json
@@ -69,13 +78,13 @@ class RunDescription(Frozen):
 
     @property
     def data(self) -> DataSource:
-        """Data source of the run."""
+        """Source of the run's data."""
         source: DataSource = self.config["data"]
         return source
 
 
 def parse_models(text: str) -> list[Model]:
-    """Parse models from JSON.
+    """Parse a JSON list of models.
 
     Raises:
         UserError: The text is not a list of models.
@@ -85,11 +94,12 @@ def parse_models(text: str) -> list[Model]:
 
 
 class Provenance(Frozen):
-    """Everything that determined a run's results.
+    """Record of what determined a run's results.
 
     Attributes:
-        packages: Versions of the packages that computed each file, by path.
-        reported_with: Versions of the locked packages in use when the record was written.
+        packages: Versions of the packages with which each file of predictions was computed, by
+            path.
+        reported_with: Versions of the locked packages with which the record was written.
     """
 
     code: Code
@@ -105,14 +115,14 @@ class Provenance(Frozen):
 
 
 class Licenses(Frozen):
-    """Licenses of the public files of a corpus and of our sample."""
+    """Licenses of a corpus: of the public files (`released`) and of our sample."""
 
     released: str
     sample: str
 
 
 def load_licenses(path: str | Path) -> dict[str, Licenses]:
-    """Read data/licences.yaml, which lists licenses by corpus.
+    """Read the licenses of each corpus from data/licences.yaml.
 
     Raises:
         UserError: The file is invalid.
@@ -121,20 +131,25 @@ def load_licenses(path: str | Path) -> dict[str, Licenses]:
 
 
 def installed_packages(lock: str | Path) -> dict[str, str]:
-    """Return the installed version of each package in a lock file (`name==version` per line).
+    """Return the installed version of each package in a lock file.
 
-    Packages that are not installed are omitted.
+    Packages that are not installed are omitted, since environments on a cluster contain only some
+    of the locked packages.
+
+    Args:
+        lock: Lock file with lines that start with `name==version`.
     """
     names = re.findall(r"^([A-Za-z0-9._-]+)==", read_text(lock), flags=re.MULTILINE)
-    distributions = {
-        name: next(iter(metadata.Distribution.discover(name=name)), None) for name in sorted(names)
-    }
-    # Environments on a cluster contain only some of the locked packages.
-    return {name: package.version for name, package in distributions.items() if package}
+    versions = {}
+    for name in sorted(names):
+        for distribution in metadata.Distribution.discover(name=name):
+            versions[name] = distribution.version
+            break  # Python imports the first of several distributions with the same name.
+    return versions
 
 
 def describe_files(paths: Iterable[str | Path]) -> list[File]:
-    """Return the path, digest and size of each file, sorted by path and without duplicates.
+    """Describe files by path, SHA-256 and size, sorted by path and without duplicates.
 
     Raises:
         UserError: A file is missing.
@@ -155,13 +170,13 @@ def describe_raw_files(
     *,
     folder: str = "results/raw",
 ) -> list[RawFile]:
-    """Describe raw files, with URL and license.
+    """Describe raw files by path, SHA-256, size, public URL and license.
 
     Args:
         paths: Paths of the raw files.
-        data: Data source.
+        data: Source of the run's data.
         upstream: Public files by name.
-        licences: Licenses by corpus.
+        licences: Licenses by corpus, which is the first folder in a file's name.
         folder: Folder to which the names of raw files are relative.
 
     Raises:
@@ -169,17 +184,18 @@ def describe_raw_files(
     """
     described = []
     for file in describe_files(paths):
-        name = str(Path(file.path).relative_to(folder))
-        known = upstream.get(name)
+        name = Path(file.path).relative_to(folder).as_posix()
+        corpus = name.partition("/")[0]
+        url = licence = None
+        if data == "released" and name in upstream:
+            url = upstream[name].url
+        if data != "own" and corpus in licences:
+            licences_of_corpus = licences[corpus]
+            is_public = data == "released"
+            licence = licences_of_corpus.released if is_public else licences_of_corpus.sample
         is_sample = data == "sample"
-        licence = licences.get(name.split("/", maxsplit=1)[0]) if data != "own" else None
         described.append(
-            RawFile(
-                **file.model_dump(),
-                url=known.url if known and data == "released" else None,
-                licence=licence and (licence.sample if is_sample else licence.released),
-                is_sample=is_sample,
-            )
+            RawFile(**file.model_dump(), url=url, licence=licence, is_sample=is_sample)
         )
     return described
 
@@ -193,10 +209,10 @@ def make_provenance(
     recordings: Iterable[str | Path],
     outputs: Iterable[str | Path],
 ) -> Provenance:
-    """Create the provenance record of a run, with the versions of Python and packages in use.
+    """Return the provenance record of a run.
 
     Args:
-        run: Description of the run.
+        run: Code, settings and models of the run.
         lock: Lock file with the project's packages.
         raw_files: Descriptions of the raw files.
         predictions: Paths of the predictions.
@@ -221,18 +237,16 @@ def make_provenance(
 
 
 def code_state(root: Path) -> Code:
-    """Return the commit, commit date and modification state of a git clone.
-
-    For other folders, all fields are None.
-    """
+    """Return the version of the code in a folder."""
 
     def git(*arguments: str) -> str | None:
+        """Return what a command of git prints; None if the command fails."""
         command = ["git", "-C", str(root), *arguments]
+        # Variables such as the user's GIT_DIR could select another repository.
+        environment = reproducible_variables(os.environ)
         try:
-            # Without the user's GIT_DIR and the like, which name another repository.
-            variables = reproducible_variables(os.environ)
             result = subprocess.run(
-                command, capture_output=True, text=True, check=True, env=variables
+                command, capture_output=True, text=True, check=True, env=environment
             )
         except (OSError, subprocess.CalledProcessError):
             return None

@@ -1,4 +1,4 @@
-"""Titles of files in the report of Snakemake."""
+"""Label the files in the report of Snakemake."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from pieline.study import Study
 
 CATEGORY = "The whole artifact"
-"""Category in the Snakemake report for files that do not belong to a single paper."""
+"""Category in Snakemake's report for files that cover all papers."""
 
 PARTS = {
     "paper_tables/claims.csv": (
@@ -24,18 +24,24 @@ PARTS = {
     ),
     "paper_tables/paper.pdf": ("Document", "All tables and figures in the papers' order."),
 }
-"""Place and caption of the files that do not belong to a study, by path."""
+"""Place and caption of each file that covers all papers, by path."""
 
 
 def report_labels(studies: Iterable[Study[Any]]) -> dict[str, tuple[str, dict[str, str]]]:
-    """Return category and labels (place, caption, format) of every file that the report shows."""
-    shown = {path: (CATEGORY, *labels) for path, labels in PARTS.items()}
-    for study in studies:
-        for each in (*study.tables(), *study.figures()):
-            path = each.files["csv" if each.kind == "table" else "png"]
-            shown[path] = (study.paper, each.place, each.caption)
+    """Return the category and the labels of each file in Snakemake's report, by path.
+
+    The labels are the file's place, its caption ("shows") and its format ("as").
+    """
     labels = {}
-    for path, (category, place, caption) in shown.items():
-        extension = Path(path).suffix.strip(".").upper()
-        labels[path] = category, {"place": place, "shows": caption, "as": extension}
+    for path, (place, caption) in PARTS.items():
+        labels[path] = (CATEGORY, _label_file(path, place, caption))
+    for study in studies:
+        for display in (*study.tables(), *study.figures()):
+            path = display.files["csv" if display.kind == "table" else "png"]
+            labels[path] = (study.paper, _label_file(path, display.place, display.caption))
     return labels
+
+
+def _label_file(path: str, place: str, caption: str) -> dict[str, str]:
+    extension = Path(path).suffix.removeprefix(".").upper()
+    return {"place": place, "shows": caption, "as": extension}

@@ -1,4 +1,4 @@
-"""Files of a run that several studies share, for the rules that cover all studies."""
+"""List the files of all studies, for the rules that read several studies."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -13,43 +13,47 @@ Studies = Iterable[Study[Any]]
 
 
 def metrics(studies: Studies) -> list[str]:
-    """Return the metric files behind the tables."""
+    """Return the paths of the metric files behind the tables and figures."""
     return list(dict.fromkeys(chain.from_iterable(study.metrics() for study in studies)))
 
 
 def behind(studies: Studies) -> list[str]:
-    """Return the predictions and datasets behind the metric files, for the results page."""
+    """Return the paths of the predictions and datasets from which the metrics are computed."""
     paths: set[str] = set()
     for study in studies:
-        for name in study.metrics():
-            if name in study.plan:
-                paths.update(study.plan[name].behind)
+        for metric_file in study.metrics():
+            if metric_file in study.plan:
+                paths.update(study.plan[metric_file].behind)
     return sorted(paths)
 
 
 def items(studies: Studies) -> list[str]:
-    """Return the paths of all item files."""
-    declared = (study.items() for study in studies)
-    return [path for each in declared if each for path in each.files.values()]
+    """Return the paths of the files that contain the studies' predictions as rows."""
+    paths: list[str] = []
+    for study in studies:
+        declaration = study.items()
+        if declaration:
+            paths += declaration.files.values()
+    return paths
 
 
 def raw_files(studies: Studies) -> list[str]:
-    """Return the paths of the raw files below results/raw/ on which the results depend."""
-    names = chain.from_iterable(study.raw_files() for study in studies)
-    return sorted({name for name in names if name.startswith("results/raw/")})
+    """Return the paths of the files in results/raw/ on which the results depend."""
+    paths = chain.from_iterable(study.raw_files() for study in studies)
+    return sorted({path for path in paths if path.startswith("results/raw/")})
 
 
 def recordings(studies: Studies) -> list[str]:
-    """Return the recordings files on which predictions depend; some may not exist."""
+    """Return the paths of the recordings that predictions depend on; some may not exist yet."""
     return sorted({task.recordings for study in studies for task in study.tasks()})
 
 
 def published(project: Project) -> list[str]:
-    """Return the files with the papers' printed numbers and claims."""
+    """Return the paths of the files with the papers' printed numbers and claims."""
     folder = project.root / "published"
     return sorted(project.here("published", path.name) for path in folder.iterdir())
 
 
 def archive_extractions(studies: Studies) -> list[Extraction]:
-    """Return the extractions from archives."""
+    """Return the extractions of files from archives that the studies' runs need."""
     return [extraction for study in studies for extraction in extractions(study.plan)]

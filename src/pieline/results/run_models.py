@@ -1,4 +1,4 @@
-"""Models of a run, and what running the papers' models requires."""
+"""Describe the models of a run, and what running the papers' models requires."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,20 +22,21 @@ def used_models(studies: Studies, registry: Registry) -> list[Model]:
 
 
 def other_models(studies: Studies, registry: Registry) -> dict[str, str]:
-    """Return the labels of the used models that no paper lists, by name.
+    """Return the labels of the user's own models, by name.
 
-    Reference models, with which such models are compared, are excluded.
+    These are the used models that no paper lists, except for the reference models of the studies.
     """
-    references = {name for study in studies for name in study.reference_models}
-    return {
-        one.name: one.label
-        for one in used_models(studies, registry)
-        if not registry[one.name].published_as and one.name not in references
-    }
+    reference_models = {name for study in studies for name in study.reference_models}
+    labels = {}
+    for model in used_models(studies, registry):
+        is_in_paper = bool(registry[model.name].published_as)
+        if not is_in_paper and model.name not in reference_models:
+            labels[model.name] = model.label
+    return labels
 
 
 def model_records(studies: Studies, registry: Registry) -> str:
-    """Return the configured models as canonical JSON."""
+    """Return the models that the configuration uses, as canonical JSON."""
     return canonical_json([model.model_dump() for model in used_models(studies, registry)])
 
 
@@ -47,29 +48,36 @@ def _model(name: str, entry: ModelEntry) -> Model:
 
 
 def names_by_printed(registry: Registry) -> dict[str, list[str]]:
-    """Return the names of models by printed name.
+    """Return the names of models in models.yaml, by the name that the papers print.
 
-    Entries of retired models come last, since weights of the same model may be available.
+    Retired models come last, since weights of the same model may be available as another entry.
     """
-    entries = sorted(registry.items(), key=lambda item: bool(getattr(item[1], "retired", None)))
-    names: dict[str, list[str]] = {}
-    for name, entry in entries:
-        if entry.published_as:
-            names.setdefault(entry.published_as, []).append(name)
-    return names
+
+    def is_retired(name: str) -> bool:
+        return bool(getattr(registry[name], "retired", None))
+
+    names_by_printed_name: dict[str, list[str]] = {}
+    for name in sorted(registry, key=is_retired):
+        printed_name = registry[name].published_as
+        if printed_name:
+            names_by_printed_name.setdefault(printed_name, []).append(name)
+    return names_by_printed_name
 
 
 def needs(registry: Registry) -> dict[str, str]:
-    """Return the requirements for running each of the papers' models, by name."""
-    return {
-        name: describe_requirement(registry[names[0]])
-        for names in names_by_printed(registry).values()
-        for name in names
-    }
+    """Return the requirement for running each of the papers' models, by name in models.yaml.
+
+    If several models have the same printed name, the requirement is that of the first.
+    """
+    requirements = {}
+    for names in names_by_printed(registry).values():
+        requirement = describe_requirement(registry[names[0]])
+        requirements.update(dict.fromkeys(names, requirement))
+    return requirements
 
 
 def shown_labels(studies: Studies, registry: Registry) -> dict[str, str]:
-    """Return the labels of the papers' and the run's models, by name."""
+    """Return the labels of the papers' models and of this run's models, by name."""
     used = {name for study in studies for name in study.models()}
     return {
         name: entry.label for name, entry in registry.items() if entry.published_as or name in used
@@ -77,9 +85,9 @@ def shown_labels(studies: Studies, registry: Registry) -> dict[str, str]:
 
 
 def described_models(studies: Studies, project: Project) -> str:
-    """Return descriptions of the papers' and the run's models for the page, as JSON.
+    """Return the descriptions of the papers' models and of this run's models, as canonical JSON.
 
-    Other models are omitted, so that a new entry in models.local.yaml does not make the page stale.
+    Without other models, the results page is not made again if models.local.yaml has a new entry.
     """
     used = {name for study in studies for name in study.models()}
     names = [name for name, entry in project.registry.items() if entry.published_as or name in used]

@@ -1,4 +1,4 @@
-"""What a run shows: its studies, tables and figures."""
+"""Describe what a run shows: studies, tables and figures."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -10,7 +10,7 @@ from pieline.reporting.displays import Display
 
 
 class Shown(Frozen):
-    """A table or figure of a run; see `pieline.reporting.displays.Display`."""
+    """Description of a table or figure (see `pieline.reporting.displays.Display`)."""
 
     name: str
     place: str
@@ -27,18 +27,19 @@ def shown_display(display: Display) -> Shown:
 
 
 class ShownStudy(Frozen):
-    """Tables and figures of a study in this run; a study that is not configured has none.
+    """A study and its tables and figures; a study that this run does not include has none.
 
     Attributes:
-        name: Study name.
+        name: Name of the study.
         paper: Title of the paper, as shown to readers.
-        items: `module:class` of the study's items, which reads the predictions behind a metric
-            file; empty if the study has no items.
-        recordings: Paths of recordings, by path of the predictions made from them.
+        items: Class that reads the predictions behind a metric file, as `module:class`; empty if
+            there is no such class.
+        recordings: Path of the recorded answers from which predictions are made, by path of the
+            predictions.
         tables, figures: Displays in the paper's order.
         main_tables: Names of the tables with the main scores of every model.
         main_measures: Names of the main scores.
-        reference_models: Models with which a run's models are compared.
+        reference_models: Names of the models with which other models are compared.
     """
 
     name: str
@@ -53,7 +54,7 @@ class ShownStudy(Frozen):
 
     @property
     def displays(self) -> tuple[Shown, ...]:
-        """Tables followed by figures."""
+        """Tables of the study, followed by its figures."""
         return (*self.tables, *self.figures)
 
 
@@ -61,10 +62,10 @@ class RunResults(Frozen):
     """What a run shows.
 
     Attributes:
-        studies: All studies, the configured ones first.
-        others: Labels of the user's own models, by name (see `run_models.other_models`).
-        labels: Labels of the papers' and the run's models, by name.
-        mark: Notice on every display if the run uses the user's own data, else empty.
+        studies: All studies; the studies that the run includes come first.
+        others: Labels of the user's own models by name (see `run_models.other_models`).
+        labels: Labels of the papers' models and of the run's models, by name.
+        mark: Notice on every display that the data is limited or the user's own; otherwise empty.
         data: Data source: `sample`, `released` or `own`.
         document: Path of the document with all tables and figures.
         options: Options of snakemake that select this run: its folder and configuration.
@@ -79,18 +80,18 @@ class RunResults(Frozen):
     options: tuple[str, ...] = ()
 
     def papers(self) -> dict[str, str]:
-        """Return the titles of the papers, by study."""
+        """Return the title of each paper, by name of the study."""
         return {study.name: study.paper for study in self.studies}
 
     def files(self, ending: str) -> list[str]:
-        """Return the files of tables and figures with this extension, given without a dot."""
+        """Return the paths of tables and figures with an extension such as `csv`."""
         return [path for path in self.all_files() if Path(path).suffix == f".{ending}"]
 
     def all_files(self) -> list[str]:
-        """Return the files of all tables and figures."""
+        """Return the paths of the files of all tables and figures."""
         displays = chain.from_iterable(study.displays for study in self.studies)
         return [path for display in displays for path in display.files.values()]
 
     def item_classes(self) -> list[str]:
-        """Return the item classes, which also read the files behind metric files."""
+        """Return the class of each study's items as `module:class`."""
         return [study.items for study in self.studies if study.items]
