@@ -8,7 +8,7 @@ from pieline.studies.jam.settings import ADDED, AddedTexts
 
 
 class ExtendedStudy(ConfiguredStudy, Protocol):
-    """What tables and figures need of a study with analyses beyond its paper."""
+    """Interface through which displays read a study with analyses beyond the paper."""
 
     beyond: Any
 

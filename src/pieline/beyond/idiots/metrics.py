@@ -12,6 +12,7 @@ only for classes of equal size.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from pieline.studies.idiots.verdicts import paired
 
 Numbers = NDArray[np.float64]
 Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
-"""The sentences of a run, each with its answer."""
+"""The sentences of a run, each paired with the answer."""
 
 
 class SignalEstimate(Frozen):
@@ -236,7 +237,17 @@ def signals(
         resamples: Number of bootstrap resamples.
     """
     counts = {setting: counts_by_pie(seeds) for setting, seeds in runs.items()}
-    estimates = _estimates(counts, against, permutations=permutations, resamples=resamples)
+    resampled_signals = {}
+    for setting, setting_counts in counts.items():
+        sentences_per_class = setting_counts[:, [1, 3]].sum(axis=0)
+        if sentences_per_class.all():
+            resampled_signals[setting] = _resample_signal(setting_counts, resamples)
+    estimates: dict[str, dict[str, SignalEstimate]] = {setting: {} for setting in runs}
+    for setting, signal in resampled_signals.items():
+        for field, column in _COLUMNS.items():
+            estimate = _estimate(signal.value[column], signal.resampled[:, column])
+            estimates[setting][field] = estimate
+    changes = _changes(counts, resampled_signals, against, permutations)
     results = []
     for setting, seeds in runs.items():
         hits, idiomatic, false_alarms, distractors = counts[setting].sum(axis=0).tolist()
@@ -250,48 +261,64 @@ def signals(
                 false_alarms=false_alarms / distractors if distractors else None,
                 unreadable=unreadable,
                 **estimates[setting],
+                **changes.get(setting, {}),
             )
         )
     return results
 
 
-def _estimates(
-    counts: Mapping[str, Numbers], against: str, *, permutations: int, resamples: int
-) -> dict[str, dict[str, SignalEstimate]]:
-    """Return the estimates of each setting, by setting and field of `SettingSignal`.
+_COLUMNS = {"d_prime": 0, "criterion": 1}
+"""Column of each field of `SettingSignal` in the results of `signal_detection`."""
 
-    A setting without readable answers to idiomatic sentences or to distractors has no estimates.
-    `counts` are the counts by PIE of each setting. The other arguments are those of `signals`.
+
+class _ResampledSignal(NamedTuple):
+    """Results of `signal_detection` for a setting.
+
+    Attributes:
+        value: Result for all PIEs, shape (2,).
+        resampled: Results for bootstrap resamples of the PIEs, shape (resamples, 2).
     """
-    values: dict[str, Numbers] = {}
-    resampled: dict[str, Numbers] = {}
-    for setting, setting_counts in counts.items():
-        sentences_per_class = setting_counts[:, [1, 3]].sum(axis=0)
-        if sentences_per_class.all():
-            values[setting] = signal_detection(setting_counts.sum(axis=0))
-            draws = draw_units([0] * len(setting_counts), resamples=resamples, seed=0)
-            resampled[setting] = signal_detection(draws @ setting_counts)
-    compared_settings = []
-    if against in values:
-        compared_settings = [setting for setting in values if setting != against]
-    p_values = [
-        swap_test(counts[setting], counts[against], permutations=permutations, seed=0).tolist()
+
+    value: Numbers
+    resampled: Numbers
+
+
+def _resample_signal(counts: Numbers, resamples: int) -> _ResampledSignal:
+    draws = draw_units([0] * len(counts), resamples=resamples, seed=0)
+    return _ResampledSignal(
+        value=signal_detection(counts.sum(axis=0)), resampled=signal_detection(draws @ counts)
+    )
+
+
+def _changes(
+    counts: Mapping[str, Numbers],
+    resampled_signals: Mapping[str, _ResampledSignal],
+    against: str,
+    permutations: int,
+) -> dict[str, dict[str, SignalEstimate]]:
+    """Return the differences from the reference setting, by setting and field of `SettingSignal`.
+
+    Only settings in `resampled_signals` are compared.
+    """
+    if against not in resampled_signals:
+        return {}
+    reference = resampled_signals[against]
+    compared_settings = [setting for setting in resampled_signals if setting != against]
+    p_values = {
+        setting: swap_test(counts[setting], counts[against], permutations=permutations, seed=0)
         for setting in compared_settings
-    ]
-    estimates: dict[str, dict[str, SignalEstimate]] = {setting: {} for setting in counts}
-    for column, measure in enumerate(("d_prime", "criterion")):
-        for setting in values:
-            estimates[setting][measure] = _estimate(
-                values[setting][column], resampled[setting][:, column]
-            )
-        corrected_p_values = holm([of_setting[column] for of_setting in p_values])
-        for setting, p_holm in zip(compared_settings, corrected_p_values, strict=True):
-            difference = values[setting][column] - values[against][column]
-            resampled_differences = (resampled[setting] - resampled[against])[:, column]
-            estimates[setting][f"{measure}_change"] = _estimate(
+    }
+    changes: dict[str, dict[str, SignalEstimate]] = {setting: {} for setting in compared_settings}
+    for field, column in _COLUMNS.items():
+        corrected = holm([float(p_values[setting][column]) for setting in compared_settings])
+        for setting, p_holm in zip(compared_settings, corrected, strict=True):
+            signal = resampled_signals[setting]
+            difference = signal.value[column] - reference.value[column]
+            resampled_differences = (signal.resampled - reference.resampled)[:, column]
+            changes[setting][f"{field}_change"] = _estimate(
                 difference, resampled_differences, p_holm
             )
-    return estimates
+    return changes
 
 
 def _estimate(value: float, resampled: Numbers, p_holm: float | None = None) -> SignalEstimate:

@@ -77,11 +77,11 @@ class ExtendedIdiots(Extended[IdiotsSettings, BeyondIdiots], IdiotsStudy):
         check_reference(self.beyond.prompts_against, self.settings, "beyond.idiots.prompts_against")
 
     def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
-        """Return the conditions of the metric files beside those of single runs, by path."""
+        """Return the conditions of metric files that do not belong to a single run, by path."""
         return {**super().other_metrics(plan), **comparisons(self, plan)}
 
     def conditions_by_pattern(self) -> dict[str, Callable[..., Conditions]]:
-        """Return functions from wildcards to conditions, by path pattern of metric files."""
+        """Return functions that compute conditions from wildcards, by metric path pattern."""
         return {
             **super().conditions_by_pattern(),
             paths.BIAS: lambda model: conditions(self, self.plan, model),

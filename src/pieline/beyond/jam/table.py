@@ -191,7 +191,8 @@ def prompts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 def effects_inputs(study: ExtendedStudy) -> DisplayInputs | None:
     """Return inputs with the compared runs, the reference runs and `ALWAYS_NONE`.
 
-    The result is None without results, and unless `prompts_against` or `training_contexts` is set.
+    The result is None if the configuration has no results, or if neither `prompts_against` nor
+    `training_contexts` is set.
     """
     settings, against = study.settings, study.beyond.prompts_against
     added_settings = study.beyond.added_settings()

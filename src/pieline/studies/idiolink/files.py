@@ -28,7 +28,7 @@ def all_documents(index: str) -> str:
 
 
 def vectors(study: Idiolink, index: str, model: str, texts: str, seed: str) -> str:
-    """Return the path of the embeddings of the split from which an index is made.
+    """Return the path of the embeddings that an index uses, which cover the whole split.
 
     `texts` is `documents`, or the query mode of the embedded queries.
     """
@@ -75,7 +75,7 @@ def archive_of_dataset(study: Idiolink, index: str) -> Archive | None:
 
 
 def archived_datasets(study: Idiolink) -> list[Extraction]:
-    """Return how to extract the files for scoring from archives; empty if the run has texts."""
+    """List the files for scoring to extract from archives; empty if the run has texts."""
     if has_texts(study):
         return []
     extractions = []
@@ -124,7 +124,7 @@ def weights(study: Idiolink, model: str, seed: str) -> str | None:
 def weights_files(study: Idiolink, model: str) -> list[str]:
     """Return the files of a model's local checkpoint and adapter.
 
-    For a fine-tuned model, these are the files of its base model.
+    For a fine-tuned model, these are the files of the base model.
     """
     return study.project.weights_files(paths.base_of(model))
 
@@ -138,7 +138,7 @@ def limit_of_queries(study: Idiolink, split: str) -> int | None:
 
 
 def _is_public_file_available(study: Idiolink, path: str) -> bool:
-    """Return whether the run uses public data and has this raw file of it."""
+    """Return whether the run uses the public data, and a raw file of this data is available."""
     return not study.project.is_sample and study.project.is_available(raw_name(path))
 
 
@@ -182,7 +182,10 @@ def counted_candidates(study: Idiolink, origin: str) -> str | None:
 
 
 def compared_indexes(study: Idiolink) -> list[str]:
-    """Return the paths of the public documents; empty if the authors' candidates are missing."""
+    """Return the paths of the public documents to compare with the authors' candidate PIEs.
+
+    The result is empty if the list of candidates is unavailable.
+    """
     return released_indexes() if candidates(study) else []
 
 

@@ -70,7 +70,7 @@ def models_to_fine_tune(study: ConfiguredStudy) -> list[str]:
 
 
 def models_of_kinds(study: ConfiguredStudy, models: Iterable[str], *kinds: str) -> list[str]:
-    """Return those of `models` whose kind in models.yaml is one of `kinds`."""
+    """Return the models whose kind in models.yaml is one of `kinds`."""
     return [model for model in models if study.project.registry[model].kind in kinds]
 
 
@@ -111,20 +111,20 @@ def fine_tuned_runs(study: ConfiguredStudy, *, include_impossible: bool = False)
 def inputs_with_metrics(
     study: ConfiguredStudy, runs: Iterable[Run], models: Iterable[str] = ()
 ) -> DisplayInputs | None:
-    """Return a display's inputs from these runs and models; None if no run has a metric file."""
+    """Return a display's inputs with runs and models; None if no run has a metric file."""
     inputs = study.display_inputs(runs, models=models)
     return inputs if inputs.metrics else None
 
 
 def runs_with_other_metrics(study: ConfiguredStudy, pattern: str) -> list[Run]:
-    """Return the runs on the whole index, with another metric file than that of their scores.
+    """Return the runs on the whole index, with a metric file of another path pattern.
 
-    Runs without this other file are omitted. If several runs share a file, only the last of these
-    runs is returned.
+    Runs without such a metric file are omitted. If several runs share a metric file, only the last
+    of these runs is returned.
 
     Args:
         study: The study.
-        pattern: Path pattern of the other metric files.
+        pattern: The path pattern.
     """
     runs_by_path = {pattern.format(**run.where): run for run in study.plan.made(index="test")}
     return [
@@ -164,7 +164,7 @@ def data_check_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
 
 
 def construction_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the statistics of the dataset's construction; None if it is disabled."""
+    """Return inputs with the statistics of the dataset's construction, if it is enabled."""
     if not study.settings.construction.enabled:
         return None
     inputs = study.display_inputs(others=[paths.CONSTRUCTION_METRICS])

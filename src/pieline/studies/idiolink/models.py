@@ -46,7 +46,7 @@ def wildcards() -> dict[str, str]:
 
 
 def embedder_constraint(study: Idiolink) -> str:
-    """Return a regular expression that matches local embedders, including fine-tuned ones."""
+    """Return a regular expression that matches local embedders, including fine-tuned embedders."""
     modes, losses = alternatives(QUERY_MODES), alternatives(get_args(Loss))
     local_embedders = set(study.project.names("embedder")).difference(api_embedders(study))
     return rf"({alternatives(local_embedders)})(\+({modes})\+({losses}))?"
@@ -99,15 +99,15 @@ def archived_models(study: Idiolink) -> set[str]:
 
 
 def is_tuned(study: Idiolink) -> bool:
-    """Return whether BM25 is tuned, for which the data must have a validation split."""
+    """Return whether BM25 is tuned, which requires a validation split."""
     return "val" in splits(study, study.settings.dataset)
 
 
 def bm25_points(study: Idiolink) -> Bm25Tuning:
     """Return the values of k1 and b to try for BM25.
 
-    Without a validation split, there is only one value of each: the configured one, or the paper's
-    value if several are configured.
+    Without a validation split, there is only one value of each: the configured value, or the
+    paper's value if several are configured.
     """
     grid = study.settings.bm25
     is_single_point = len(grid.k1) == len(grid.b) == 1

@@ -1,4 +1,4 @@
-"""Path patterns of IdioLink's files, used by its rules and modules.
+"""Define the path patterns of IdioLink's files, for rules and modules.
 
 An index is named after its split (`test`), with a suffix if it excludes usages (`test-lit_idiom`).
 A fine-tuned model is named after its base model, training mode and loss (`sbert+span+paper`).

@@ -151,7 +151,7 @@ def parse_id(text: str) -> TextId:
 
 
 class Bm25Parameters(Record):
-    """Values of BM25's parameters."""
+    """Values of the BM25 parameters k1 and b."""
 
     k1: float
     b: float

@@ -275,7 +275,7 @@ def tested_runs(study: Idiolink, model: str, seed: str) -> list[str]:
 
 
 def conditions_by_pattern(study: Idiolink) -> dict[str, Callable[..., Conditions]]:
-    """Return functions from wildcards to conditions, by path pattern of metric files."""
+    """Return functions that compute conditions from wildcards, by metric path pattern."""
     return {
         paths.METRICS: lambda model, **_: conditions(study, model),
         paths.SIGNIFICANCE: lambda model, **_: conditions(study, model, "permutations"),

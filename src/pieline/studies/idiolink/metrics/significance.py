@@ -1,7 +1,7 @@
 """Test differences between two query modes or two models on the same queries.
 
 The paired randomization tests flip the signs of whole PIEs, and the intervals resample whole PIEs,
-because the queries of a PIE share its meaning and documents and are therefore not independent.
+because the queries of a PIE share a meaning and documents and are therefore not independent.
 """
 
 from collections.abc import Mapping, Sequence

@@ -146,7 +146,7 @@ DATASET_TABLE = Table(
 
 
 def construction_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers for sections 3.2.1 to 3.2.4."""
+    """Return our numbers for sections 3.2.1 to 3.2.4, which describe the construction."""
     metrics = load_record(inputs.metrics[0], ConstructionMetrics)
     filter_report = load_record(inputs.files["filter_report"], FilterReport)
     obstacles = [*remarks_on_construction(metrics).obstacles, *metrics.conditions.deviations]

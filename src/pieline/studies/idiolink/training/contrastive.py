@@ -317,10 +317,10 @@ class _Training:
         return float(loss.item())
 
     def _reduce_memory_use(self) -> None:
-        """Recompute activations from now on; if they already are, halve the texts per pass.
+        """Reduce the memory use of the following steps.
 
-        Recomputation does not change any number, but fewer texts per pass change the random draws
-        of dropout.
+        The first call enables the recomputation of activations, which does not change any number.
+        Each further call halves the texts per pass, which changes the random draws of dropout.
 
         Raises:
             UserError: Memory is insufficient for a single text.
@@ -395,7 +395,7 @@ class _Training:
         return torch.cat(vectors)[input_order]
 
     def _query_texts(self, queries: Sequence[Query]) -> list[QueryText]:
-        """Return the inputs of queries in the training mode."""
+        """Return the text of each query in the training mode, as the model reads it."""
         return [
             query_text(query, self.entry, instructed=self.instructed, by_span=self.by_span)
             for query in queries

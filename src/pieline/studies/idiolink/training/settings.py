@@ -1,6 +1,6 @@
 """Define the hyperparameters of contrastive fine-tuning (IdioLink, Table 3).
 
-The module imports no heavy libraries, because the settings in config.yaml import it.
+The module imports no heavy libraries, because every run imports this module when planning.
 """
 
 from typing import Literal
