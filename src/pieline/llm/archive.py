@@ -210,6 +210,7 @@ def import_archive(
             raise UserError("contains no recordings", where=archive, hint=REFUSED)
         for name in names:
             for fault in _find_faults(Path(unpacked, name), folder / name):
+                # State the path in the archive instead of the temporary path.
                 where = fault.where.replace(f"{unpacked}/", f"{archive}: ")
                 raise UserError(fault.what, where=where, hint=REFUSED)
             raw_lines(folder / name)  # raises before anything is changed

@@ -87,12 +87,13 @@ def estimate_tasks(
         for task in group_tasks
     }
     lengths = _recorded_lengths(groups, entries, answers_by_file)
+    if settings.mode == "fresh":  # all questions are asked again
+        answers_by_file = {}
     return [
         _estimate_group(
             group_tasks,
             entries[group],
-            # In mode `fresh`, recorded answers are asked again.
-            {} if settings.mode == "fresh" else answers_by_file,
+            answers_by_file,
             lengths,
             remade=remade,
             on_papers_data=on_papers_data,

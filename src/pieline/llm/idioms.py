@@ -329,7 +329,8 @@ def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
     if value.outcome is Outcome.UNPARSEABLE:
         return AmbiguousError("braces that hold no JSON")
     clauses = re.split(r"[.!?]$|[.,;!?]\s|\n", re.sub(r"```\w*", "", lead).strip())
-    return _result_of(lambda: _read_announced_json(value, clauses[-1], kind))
+    last_clause = clauses[-1]
+    return _result_of(lambda: _read_announced_json(value, last_clause, kind))
 
 
 def _read_announced_json(value: Json, clause: str, kind: Kind | None) -> Reading:
@@ -450,14 +451,15 @@ def _group_fields(value: dict[str, Any], *, is_item: bool) -> _ObjectFields:
         kind = _kind_of_field(key, item, is_item=is_item, is_only_field=len(value) == 1)
         truth = _to_boolean(item)
         is_number = type(item) in (int, float)
-        if is_number and is_count(key):
+        if is_number and is_count(key):  # for example "number_of_idioms": 0
             is_affirmed = is_affirmed or item > 0
             views |= {"affirms"} if item > 0 else {"denies", "doubts"}
         elif kind is None:
             other_fields[key] = item
         elif truth is None or (not truth and kind in ("answer", "candidates", "items")):
+            # Names phrases, or none ("answer": "no").
             by_kind.setdefault(kind, {})[key] = item
-        else:
+        else:  # for example "idiom": true
             is_affirmed = is_affirmed or truth
             views.add("affirms" if truth else "denies")
     named = _texts_in([by_kind[kind] for kind in _RANKS if kind in by_kind])

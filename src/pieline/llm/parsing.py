@@ -99,8 +99,9 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
 
     The outcome is `ok` for strict JSON, and `repaired` for an object with wrong quotes or commas,
     without closing brackets, or in Python's notation. The outcome is `unparseable` if a field has a
-    wrong type or value according to pydantic's strict mode. It is also `unparseable` if the last
-    object lacks more than closing brackets, because that object may correct an earlier object.
+    wrong type or value according to pydantic's strict mode. The outcome is also `unparseable` if
+    the last object lacks more than closing brackets, because that object may correct an earlier
+    object.
     """
     text, unreadable = answer_text(answer)
     if unreadable:

@@ -103,17 +103,14 @@ async def _check_request(request: httpx.Request) -> None:
     exchange = _EXCHANGE.get()
     if exchange.sent is not None:
         raise httpx.ConnectError("the connection failed", request=request)
-    address = origin(str(request.url))
     path, body = request.url.path, json.loads(await request.aread())
-    try:
-        body = merge_fields(body, exchange.question.body)
-        exchange.mismatch = difference(exchange.question, path, body)
-    except ValueError as error:
-        exchange.mismatch = str(error)
-    if request.url.query:
-        exchange.mismatch = "has query parameters in its address"
-    if exchange.origin not in ("", address):
-        exchange.mismatch = f"would go to {address}, not to {exchange.origin}"
+    exchange.mismatch = _find_address_mismatch(request.url, exchange.origin)
+    if not exchange.mismatch:
+        try:
+            body = merge_fields(body, exchange.question.body)
+            exchange.mismatch = difference(exchange.question, path, body)
+        except ValueError as error:
+            exchange.mismatch = str(error)
     if exchange.mismatch:
         raise ValueError(exchange.mismatch)
     if exchange.question.body:
@@ -121,6 +118,21 @@ async def _check_request(request: httpx.Request) -> None:
         request.stream = httpx.ByteStream(request._content)
         request.headers["Content-Length"] = str(len(request._content))
     exchange.sent = shorten_request(exchange.question, path, body)
+
+
+def _find_address_mismatch(url: httpx.URL, expected_origin: str) -> str | None:
+    """Return why a request must not be sent to a URL; None if it may be sent.
+
+    Args:
+        url: URL of the request.
+        expected_origin: Scheme, host and port of the model's server; empty to allow any server.
+    """
+    actual_origin = origin(str(url))
+    if expected_origin not in ("", actual_origin):
+        return f"would go to {actual_origin}, not to {expected_origin}"
+    if url.query:
+        return "has query parameters in its address"
+    return None
 
 
 async def _read_response(response: httpx.Response) -> None:
