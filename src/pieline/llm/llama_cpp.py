@@ -32,6 +32,7 @@ def main() -> None:
     parameters.n_ctx = options["context_length"] * options["slots"]
     if options["chat_template"]:
         parameters.chat_template = options["chat_template"]
+    # The same question must get the same answer (see the module).
     parameters.cache_prompt = False
     parameters.cache_ram_mib = 0
     parameters.n_ctx_checkpoints = 0
@@ -39,6 +40,7 @@ def main() -> None:
     parameters.cpuparams.n_threads = options["threads"]
     parameters.cpuparams_batch.n_threads = options["threads"]
     parameters.n_threads_http = options["slots"] + 1
+    # Use only the CPU, and serve only the API.
     parameters.n_gpu_layers = 0
     parameters.ui = False
     parameters.endpoint_slots = False

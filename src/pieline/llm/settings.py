@@ -111,11 +111,12 @@ class LLMSection(Settings):
         """
         models = [entry for entry in entries if isinstance(entry, LLMEntry)]
         providers = {entry.provider for entry in models if not entry.is_local}
-        for name in self.api_bases.keys() - providers:
+        unknown_providers = self.api_bases.keys() - providers
+        for provider in unknown_providers:
             raise UserError(
-                f"no model has the provider {name!r}",
+                f"no model has the provider {provider!r}",
                 where="llm.api_bases",
-                hint=nearest(name, providers),
+                hint=nearest(provider, providers),
             )
         ended = {}
         for entry in models:

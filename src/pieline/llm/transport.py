@@ -310,21 +310,9 @@ class Transport:
             )
 
     async def _send_request(self, question: Question) -> None:
-        """Send a question; `_read_response` stores the response in the current `_Exchange`.
-
-        Requests to /responses use OpenAI's client, because litellm would need the package mcp.
-        """
+        """Send a question; `_read_response` stores the response in the current `_Exchange`."""
         if self._spec.uses_responses:
-            try:
-                await self._client.responses.with_raw_response.create(
-                    **responses_body(question), timeout=self._request_options["timeout"]
-                )
-            except Exception as error:
-                raise litellm.exception_type(
-                    model=self._spec.litellm_id,
-                    custom_llm_provider="openai",
-                    original_exception=error,
-                ) from error
+            await self._send_to_responses(question)
         elif question.is_embedded:
             await litellm.aembedding(
                 model=self._spec.litellm_id,
@@ -333,19 +321,40 @@ class Transport:
                 **self._address,
             )
         else:
-            turns = [
-                AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages
-            ]
-            # None disables agno's defaults.
-            model = _Model(
-                id=self._spec.litellm_id,
-                temperature=None,  # type: ignore[arg-type]
-                top_p=None,  # type: ignore[arg-type]
-                request_params={**question.parameters, **self._request_options},
-                append_trailing_user_message=False,
-                **self._address,  # type: ignore[arg-type]
+            await self._send_to_chat(question)
+
+    async def _send_to_responses(self, question: Question) -> None:
+        """Send a question to OpenAI's /responses, with OpenAI's client.
+
+        litellm would need the package mcp.
+
+        Raises:
+            Exception: The error that litellm raises for the same failure.
+        """
+        try:
+            await self._client.responses.with_raw_response.create(
+                **responses_body(question), timeout=self._request_options["timeout"]
             )
-            await model.ainvoke(turns, assistant_message=AgnoMessage(role="assistant"))
+        except Exception as error:
+            raise litellm.exception_type(
+                model=self._spec.litellm_id,
+                custom_llm_provider="openai",
+                original_exception=error,
+            ) from error
+
+    async def _send_to_chat(self, question: Question) -> None:
+        """Send a question as a chat, with agno."""
+        turns = [AgnoMessage(role=turn.role, content=turn.content) for turn in question.messages]
+        # None disables agno's defaults.
+        model = _Model(
+            id=self._spec.litellm_id,
+            temperature=None,  # type: ignore[arg-type]
+            top_p=None,  # type: ignore[arg-type]
+            request_params={**question.parameters, **self._request_options},
+            append_trailing_user_message=False,
+            **self._address,  # type: ignore[arg-type]
+        )
+        await model.ainvoke(turns, assistant_message=AgnoMessage(role="assistant"))
 
     def _read_answer(self, exchange: _Exchange) -> Answer:
         """Return the answer in the response of an exchange."""

@@ -35,18 +35,19 @@ def shorten_request(question: Question, path: str, body: Body) -> SentRequest:
         path: Path of the URL.
         body: Request body.
     """
-    parts = _referable_parts(question)
-    # Of equal texts, the first one is referred to.
-    references_to_texts = {
-        part: reference for reference, part in reversed(parts.items()) if isinstance(part, str)
-    }
-    objects = {reference: part for reference, part in parts.items() if not isinstance(part, str)}
+    reference_to_text: dict[str, int | str] = {}
+    larger_parts: dict[int | str, Any] = {}
+    for reference, part in _referable_parts(question).items():
+        if isinstance(part, str):
+            reference_to_text.setdefault(part, reference)
+        else:
+            larger_parts[reference] = part
 
     def shorten(value: Any) -> Any:
         if isinstance(value, str):
-            is_text = value in references_to_texts
-            return {_REFERENCE: references_to_texts[value]} if is_text else value
-        for reference, part in objects.items():
+            is_text_of_turn = value in reference_to_text
+            return {_REFERENCE: reference_to_text[value]} if is_text_of_turn else value
+        for reference, part in larger_parts.items():
             if value == part:
                 return {_REFERENCE: reference}
         if isinstance(value, list):
