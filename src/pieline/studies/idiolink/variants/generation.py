@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import Field
 
@@ -22,15 +22,15 @@ from pieline.studies.idiolink.originals.pairs import Pair
 from pieline.studies.idiolink.records import TEXTS_PER_PAIR, Collection, PieText, TextId
 
 TEMPERATURE = 1.0
-"""Sampling temperature of writers and validators (section 3.2)."""
+"""Sampling temperature of the models that write and validate texts (section 3.2)."""
 TEXT_TOKENS = 45
 """Approximate number of output tokens per text, including markup."""
 
-_MARK = re.compile(r"\[\[(.*?)\]\]")
+_MARKED_SPAN = re.compile(r"\[\[(.*?)\]\]")
 
 
 class GeneratedText(PieText):
-    """A generated text; `answer_key` identifies the recorded answer that contains it."""
+    """A generated text; `answer_key` identifies the recorded answer that contains the text."""
 
     answer_key: str
 
@@ -41,7 +41,10 @@ class GeneratedText(PieText):
 
 
 class WrittenTexts(Record):
-    """A model's answer: marked texts by usage; queries use only the first two usages."""
+    """A model's answer: texts by usage, with the spans in double square brackets.
+
+    Answers with queries have only the usages `literal` and `idiomatic`.
+    """
 
     literal: list[str]
     idiomatic: list[str]
@@ -55,11 +58,12 @@ class GenerationReport(Record):
     Attributes:
         collection: `documents` or `queries`.
         model: Name in models.yaml.
-        pairs, texts: Number of pairs processed and of texts generated.
-        answers: Number of answers by outcome; `unusable` answers can be parsed but have a wrong
-            number of texts or marks.
+        pairs: Number of (PIE, domain) pairs.
+        texts: Number of generated texts.
+        answers: Number of answers by outcome. `unusable` answers can be parsed, but have a wrong
+            number of texts or of marked spans.
         asked_again: Names of the pairs whose first answer was rejected.
-        origins: Number of answers by origin; `hand-written` answers are part of the sample and do
+        origins: Number of answers by origin. `hand-written` answers are part of the sample and do
             not come from a model.
         dropped_parameters: Configured parameters that the provider does not accept.
     """
@@ -76,12 +80,15 @@ class GenerationReport(Record):
 
 @dataclass(frozen=True)
 class Role:
-    """A model used as a writer or validator, with its prompt and parameters.
+    """A model that writes or validates texts, with its prompt and parameters.
 
     Attributes:
-        name: Name in models.yaml.
-        times: Maximum number of attempts per pair for a writer; number of votes per text for a
-            validator.
+        name: Name of the model in models.yaml.
+        spec: Entry of the model.
+        prompt: Prompt for the task.
+        parameters: Parameters of the requests.
+        times: For a writer, the maximum number of attempts per pair; for a validator, the number of
+            votes per text.
     """
 
     name: str
@@ -91,21 +98,28 @@ class Role:
     times: int
 
     def question(self, name: str, sample: int, *, pie: str, **variables: object) -> Question:
-        """Return a question about a PIE; `pie` and `variables` fill in the prompt."""
+        """Return a question about a PIE.
+
+        Args:
+            name: Name of the question in messages.
+            sample: Number of the sample: repeated questions differ only in this number.
+            pie: The PIE, a variable of the prompt.
+            **variables: Further variables of the prompt.
+        """
         self.prompt.check_shows("pie", **variables)
         messages = self.prompt.messages(pie=pie, **variables)
         return make_question(self.spec, messages, self.parameters, sample=sample, name=name)
 
 
 class RoleTask(Task):
-    """Base class of the construction's language model tasks; `inputs` must contain `prompt`."""
+    """Base class for the construction's tasks for language models; `inputs` has the `prompt`."""
 
     def limit_setting(self) -> str:
         """Return the name of the setting that limits the length of the answers."""
         return f"defaults.max_tokens of {self.model} in models.yaml"
 
     def role(self, entry: LLMEntry, times: int) -> Role:
-        """Return the model with its prompt and parameters."""
+        """Return the task's model with its prompt and parameters (see `Role.times`)."""
         prompt = load_prompt(self.inputs["prompt"])
         return Role(self.model, entry, prompt, {"temperature": TEMPERATURE}, times)
 
@@ -113,7 +127,10 @@ class RoleTask(Task):
 def generation_question(
     pair: Pair, writer: Role, collection: Collection, *, attempt: int
 ) -> Question:
-    """Return the question to a writer about a pair, with `attempt` as the sample number."""
+    """Return the question that asks a writer for all texts of a pair.
+
+    `attempt` counts from 0; every attempt requests another sample.
+    """
     texts = TEXTS_PER_PAIR[collection]
     return writer.question(pair.name, attempt, pie=pair.pie, domain=pair.domain, texts=texts)
 
@@ -123,8 +140,8 @@ def generate(
 ) -> tuple[list[GeneratedText], GenerationReport]:
     """Generate the texts of every pair; return them sorted by id, with a report.
 
-    If an answer cannot be parsed or has a wrong number of texts or marks, a new sample is
-    requested.
+    If an answer cannot be parsed or has a wrong number of texts or of marked spans, a new sample
+    is requested.
 
     Raises:
         UserError: A pair has no usable answer after all attempts.
@@ -132,42 +149,37 @@ def generate(
     texts: list[GeneratedText] = []
     outcomes: Counter[str] = Counter()
     origins: Counter[str] = Counter()
-    dropped: set[str] = set()
-    problems: dict[Pair, str] = {}
+    dropped_parameters: set[str] = set()
     asked_again: list[str] = []
-    waiting = list(pairs)
+    problems: dict[Pair, str] = {}
+    pairs_to_ask = list(pairs)
     for attempt in range(writer.times):
         questions = [
-            generation_question(pair, writer, collection, attempt=attempt) for pair in waiting
+            generation_question(pair, writer, collection, attempt=attempt) for pair in pairs_to_ask
         ]
         answers = ask(questions)
         problems = {}
-        for pair, question in zip(waiting, questions, strict=True):
+        for pair, question in zip(pairs_to_ask, questions, strict=True):
             answer = answers[question.key]
-            parsed = parse_object(answer, WrittenTexts)
             origins[answer.origin] += 1
-            dropped.update(question.dropped)
+            dropped_parameters.update(question.dropped)
+            parsed = parse_object(answer, WrittenTexts)
+            outcome = parsed.outcome.value
             try:
-                texts += _texts_in(parsed, pair, collection, question.key)
-                outcomes[parsed.outcome.value] += 1
+                texts += _to_texts(parsed, pair, collection, question.key)
             except ValueError as error:
-                readable = parsed.outcome.is_readable
-                outcomes["unusable" if readable else parsed.outcome.value] += 1
                 problems[pair] = str(error)
-        waiting = list(problems)
-        if not waiting:
-            break
+                if parsed.outcome.is_readable:
+                    outcome = "unusable"
+            outcomes[outcome] += 1
         if attempt == 0:
-            asked_again = [pair.name for pair in waiting]
+            asked_again = [pair.name for pair in problems]
+        pairs_to_ask = list(problems)
+        if not pairs_to_ask:
+            break
     if problems:
-        pair, problem = next(iter(problems.items()))
-        raise UserError(
-            f"{len(problems)} of {len(pairs)} pairs have no texts after {writer.times} attempts"
-            f" (last problem, for {pair.name}: {problem})",
-            where=f"{writer.name}, {collection}",
-            hint="increase idiolink.construction.attempts, or change the prompt",
-        )
-    return sorted(texts, key=lambda text: text.id), GenerationReport(
+        _raise_no_texts(problems, writer, collection, number_of_pairs=len(pairs))
+    report = GenerationReport(
         collection=collection,
         model=writer.name,
         pairs=len(pairs),
@@ -175,7 +187,21 @@ def generate(
         answers=dict(outcomes),
         asked_again=asked_again,
         origins=dict(origins),
-        dropped_parameters=sorted(dropped),
+        dropped_parameters=sorted(dropped_parameters),
+    )
+    return sorted(texts, key=lambda text: text.id), report
+
+
+def _raise_no_texts(
+    problems: Mapping[Pair, str], writer: Role, collection: Collection, *, number_of_pairs: int
+) -> NoReturn:
+    """Raise a `UserError` about the pairs without a usable answer; `problems` has the reasons."""
+    pair, problem = next(iter(problems.items()))
+    raise UserError(
+        f"{len(problems)} of {number_of_pairs} pairs have no texts after {writer.times} attempts"
+        f" (last problem, for {pair.name}: {problem})",
+        where=f"{writer.name}, {collection}",
+        hint="increase idiolink.construction.attempts, or change the prompt",
     )
 
 
@@ -189,23 +215,28 @@ class Writing(RoleTask):
     attempts: int
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return the first question about every pair, and a retry per unusable recorded answer."""
+        """Return the questions that are known so far.
+
+        These are the first question about every pair and, after each unusable answer in the
+        recordings, the next question about its pair.
+        """
         writer = self.role(entry, self.attempts)
-        waiting = load_jsonl(self.inputs["pairs"], Pair)
         questions: list[Question] = []
+        pairs_to_ask = load_jsonl(self.inputs["pairs"], Pair)
         for attempt in range(self.attempts):
-            batch = [
+            questions_of_attempt = [
                 generation_question(pair, writer, self.collection, attempt=attempt)
-                for pair in waiting
+                for pair in pairs_to_ask
             ]
-            questions += batch
-            recorded = read_answers(self.recordings, {question.key for question in batch})
-            unusable = []
-            for pair, question in zip(waiting, batch, strict=True):
-                answer = recorded.get(question.key)
+            questions += questions_of_attempt
+            keys = {question.key for question in questions_of_attempt}
+            recorded_answers = read_answers(self.recordings, keys)
+            pairs_to_ask_again = []
+            for pair, question in zip(pairs_to_ask, questions_of_attempt, strict=True):
+                answer = recorded_answers.get(question.key)
                 if answer and not _is_usable(answer, pair, self.collection):
-                    unusable.append(pair)
-            waiting = unusable
+                    pairs_to_ask_again.append(pair)
+            pairs_to_ask = pairs_to_ask_again
         return questions
 
     def likely_output_tokens(self) -> int:
@@ -213,7 +244,10 @@ class Writing(RoleTask):
         return TEXT_TOKENS * sum(TEXTS_PER_PAIR[self.collection].values())
 
     def reading(self, answer: Answer) -> Parsed[WrittenTexts]:
-        """Return the texts in an answer by usage, even if generation rejects the answer."""
+        """Return the texts in an answer, by usage.
+
+        Their number and spans are not checked, so generation may reject the answer.
+        """
         return parse_object(answer, WrittenTexts)
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
@@ -225,30 +259,31 @@ class Writing(RoleTask):
 
 
 def _is_usable(answer: Answer, pair: Pair, collection: Collection) -> bool:
+    """Return whether an answer has all texts of a pair (see `_to_texts`)."""
     try:
-        _texts_in(parse_object(answer, WrittenTexts), pair, collection, answer.key)
+        _to_texts(parse_object(answer, WrittenTexts), pair, collection, answer.key)
     except ValueError:
         return False
     return True
 
 
-def _texts_in(
+def _to_texts(
     parsed: Parsed[WrittenTexts], pair: Pair, collection: Collection, answer_key: str
 ) -> list[GeneratedText]:
-    """Return the texts in an answer.
+    """Return the texts in an answer about a pair.
 
     Raises:
-        ValueError: The answer is unusable.
+        ValueError: The answer cannot be parsed, or has a wrong number of texts or marked spans.
     """
     if parsed.value is None:
         raise ValueError(parsed.reason or parsed.outcome.value)
     texts = []
     for usage, count in TEXTS_PER_PAIR[collection].items():
-        marked: list[str] = getattr(parsed.value, usage)
-        if len(marked) != count:
-            raise ValueError(f"{len(marked)} {usage} texts instead of {count}")
-        for number, text in enumerate(marked, start=1):
-            sentence, span = unmark(text)
+        marked_texts: list[str] = getattr(parsed.value, usage)
+        if len(marked_texts) != count:
+            raise ValueError(f"{len(marked_texts)} {usage} texts instead of {count}")
+        for number, marked_text in enumerate(marked_texts, start=1):
+            sentence, span = unmark(marked_text)
             texts.append(
                 GeneratedText(
                     id=str(TextId(collection, pair.pie_number, pair.domain, usage, number)),
@@ -265,16 +300,20 @@ def _texts_in(
 
 
 def unmark(text: str) -> tuple[str, str]:
-    """Return the sentence and span of a text whose span is in double square brackets.
+    """Return the sentence and the span of a text whose span is in double square brackets.
 
     Raises:
-        ValueError: The text does not have exactly one marked span, the span is blank, or a bracket
-            is unmatched.
+        ValueError: The text does not have exactly one marked span, the span is blank, or a pair of
+            brackets is unmatched.
     """
-    marks = _MARK.findall(text)
-    if len(marks) != 1 or not marks[0].strip():
-        raise ValueError(f"{len(marks)} marked spans instead of one in {text[:60]!r}")
-    sentence = " ".join(_MARK.sub(r"\1", text).split())
-    if "[[" in sentence or "]]" in sentence:
+    spans = _MARKED_SPAN.findall(text)
+    if len(spans) != 1 or not spans[0].strip():
+        raise ValueError(f"{len(spans)} marked spans instead of one in {text[:60]!r}")
+    text_without_marks = _MARKED_SPAN.sub(r"\1", text)
+    if "[[" in text_without_marks or "]]" in text_without_marks:
         raise ValueError(f"a stray bracket in {text[:60]!r}")
-    return sentence, " ".join(marks[0].split())
+    return _single_spaced(text_without_marks), _single_spaced(spans[0])
+
+
+def _single_spaced(text: str) -> str:
+    return " ".join(text.split())

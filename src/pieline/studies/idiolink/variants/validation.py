@@ -1,8 +1,7 @@
-"""Validation of texts by majority vote of a model, human review and corrections (section 3.2.4)."""
+"""Validation of generated texts: votes of a model, human review and corrections (section 3.2.4)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
@@ -30,7 +29,7 @@ from pieline.studies.idiolink.records import parse_id
 from pieline.studies.idiolink.variants.generation import GeneratedText, Role, RoleTask
 
 VOTES = 3
-"""Votes per text (section 3.2.3)."""
+"""Number of votes per text (section 3.2.3)."""
 CRITERIA = {
     "fluent": "It is fluent and coherent, and a reader understands it without another text.",
     "unambiguous": "It is clearly of its kind. It has no idiom other than the PIE, which is in"
@@ -45,7 +44,10 @@ Label = Literal["valid", "invalid", "undecided"]
 
 
 class TextJudgment(Record):
-    """A model's judgment of one text; a text is valid if it meets all four criteria."""
+    """A model's judgment of one text: whether the text meets each criterion in `CRITERIA`.
+
+    `number` is the text's number in the question, from 1.
+    """
 
     number: int
     fluent: bool
@@ -61,7 +63,7 @@ class TextJudgment(Record):
 
 
 class Judgments(Record):
-    """A model's answer, with a judgment of each text of one pair."""
+    """A model's answer: judgments of all texts of one (PIE, domain) pair."""
 
     judgements: list[TextJudgment]
 
@@ -71,12 +73,12 @@ class TextVerdict(Record):
 
     Attributes:
         id: Id of the text.
-        votes: One vote per run: `valid`, `invalid`, or the reason for a missing vote (the answer's
-            outcome, or `missing` if a parsed answer omits the text).
-        label: Majority label.
-        failed: Number of runs in which the text failed each criterion.
-        comments: Comments from runs in which the text failed a criterion.
-        answer_keys: Key of the recorded answer of each run.
+        votes: The votes: `valid` or `invalid`. If an answer has no vote on the text, the vote is
+            the answer's outcome, or `missing` if the answer can be parsed but omits the text.
+        label: Label with the majority of votes, or `undecided`.
+        failed: Number of votes by criterion that the text failed.
+        comments: Comments of the votes by which the text failed a criterion.
+        answer_keys: For each vote, the key of the recorded answer.
     """
 
     id: str
@@ -93,35 +95,35 @@ class TextVerdict(Record):
 
 
 def majority(votes: Sequence[str]) -> Label:
-    """Return the label with more than half of all votes, or `undecided`; missing votes count.
+    """Return the label with more than half of all votes, or `undecided`.
 
-    With three runs, two equal labels win regardless of the third vote. One valid, one invalid and
-    one unparseable vote give `undecided`, and the text goes to human review.
+    Missing votes are votes for neither label: of three votes, one `valid`, one `invalid` and one
+    unparseable vote give `undecided`, and the text goes to human review.
     """
-    decisive: tuple[Label, ...] = ("valid", "invalid")
-    for label in decisive:
-        if 2 * votes.count(label) > len(votes):
-            return label
+    if 2 * votes.count("valid") > len(votes):
+        return "valid"
+    if 2 * votes.count("invalid") > len(votes):
+        return "invalid"
     return "undecided"
 
 
 def validation_questions(
     texts: Sequence[GeneratedText], judge: Role
 ) -> list[tuple[Question, list[GeneratedText]]]:
-    """Return the questions about the texts of one collection, with the texts in each question.
+    """Return the questions about the texts of one collection, with the texts of each question.
 
-    There is one question per (PIE, domain) pair and run, with all texts of the pair (section
-    3.2.4).
+    Each question contains all texts of a (PIE, domain) pair (section 3.2.4), and is asked once per
+    vote.
     """
-    pairs: dict[tuple[str, str], list[GeneratedText]] = defaultdict(list)
+    texts_by_pair: dict[tuple[str, str], list[GeneratedText]] = defaultdict(list)
     for text in sorted(texts, key=lambda text: text.id):
-        pairs[text.pie, text.subject].append(text)
+        texts_by_pair[text.pie, text.subject].append(text)
     questions = []
-    for (pie, domain), members in pairs.items():
+    for (pie, domain), pair_texts in texts_by_pair.items():
         for run in range(judge.times):
             name = f"{pie} / {domain}, run {run + 1}"
-            question = judge.question(name, run, pie=pie, domain=domain, texts=members)
-            questions.append((question, members))
+            question = judge.question(name, run, pie=pie, domain=domain, texts=pair_texts)
+            questions.append((question, pair_texts))
     return questions
 
 
@@ -129,32 +131,39 @@ def validate(texts: Sequence[GeneratedText], judge: Role, ask: Ask) -> list[Text
     """Judge the texts of one collection by majority vote; return the verdicts sorted by id."""
     questions = validation_questions(texts, judge)
     answers = ask([question for question, _ in questions])
-    votes: dict[str, list[_Vote]] = defaultdict(list)
-    for question, members in questions:
-        votes_of_answer = _votes(answers[question.key], len(members))
-        for text, vote in zip(members, votes_of_answer, strict=True):
-            votes[text.id].append(vote)
-    return [_verdict(name, votes[name]) for name in sorted(votes)]
+    votes_by_text: dict[str, list[_Vote]] = defaultdict(list)
+    for question, texts_in_question in questions:
+        votes = _read_votes(answers[question.key], len(texts_in_question))
+        for text, vote in zip(texts_in_question, votes, strict=True):
+            votes_by_text[text.id].append(vote)
+    return [_to_verdict(text_id, votes) for text_id, votes in sorted(votes_by_text.items())]
 
 
 class _Vote(NamedTuple):
-    """An answer's vote on a text: `valid`, `invalid` or why it is missing, with the judgment."""
+    """An answer's vote on a text.
+
+    Attributes:
+        value: `valid`, `invalid`, or why there is no vote (see `TextVerdict.votes`).
+        judgment: The judgment behind the vote; None if there is no vote.
+        answer_key: Key of the recorded answer.
+    """
 
     value: str
     judgment: TextJudgment | None
     answer_key: str
 
 
-def _verdict(name: str, votes: Sequence[_Vote]) -> TextVerdict:
-    """Return the outcome of the votes on the text with the id `name`."""
+def _to_verdict(text_id: str, votes: Sequence[_Vote]) -> TextVerdict:
+    """Return the outcome of the votes on a text."""
     values = [vote.value for vote in votes]
     judgments = [vote.judgment for vote in votes if vote.judgment]
+    negative_judgments = [judgment for judgment in judgments if judgment.failed]
     return TextVerdict(
-        id=name,
+        id=text_id,
         votes=values,
         label=majority(values),
-        failed=dict(Counter(chain.from_iterable(judgment.failed for judgment in judgments))),
-        comments=[each.comment for each in judgments if each.failed and each.comment],
+        failed=dict(Counter(criterion for judgment in judgments for criterion in judgment.failed)),
+        comments=[judgment.comment for judgment in negative_judgments if judgment.comment],
         answer_keys=[vote.answer_key for vote in votes],
     )
 
@@ -162,21 +171,23 @@ def _verdict(name: str, votes: Sequence[_Vote]) -> TextVerdict:
 class Validation(RoleTask):
     """Task that validates all texts of a collection by repeated votes.
 
-    `inputs` has `texts` and `prompt`; `outputs` has only `verdicts`.
+    `inputs` has `texts` and `prompt`; `outputs` has `verdicts`.
     """
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return all questions about the texts, which must already exist."""
+        """Return all questions about the texts; the file of texts must exist."""
         questions = validation_questions(self._texts(), self.role(entry, VOTES))
         return [question for question, _ in questions]
 
     def likely_output_tokens(self) -> int:
         """Return the estimated number of output tokens per answer.
 
-        A text takes about 40 tokens: its number, four booleans and a comment. A pair has six texts,
-        the mean of ten documents and two queries.
+        A judgment has about 40 tokens: the text's number, four booleans and a comment. An answer
+        has six judgments on average, because pairs have ten documents and two queries.
         """
-        return 6 * 40
+        tokens_per_judgment = 40
+        mean_judgments = (10 + 2) // 2
+        return mean_judgments * tokens_per_judgment
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
         """Request all votes and save the verdicts."""
@@ -184,31 +195,35 @@ class Validation(RoleTask):
         save_jsonl(self.outputs["verdicts"], verdicts)
 
     def reading(self, answer: Answer) -> Parsed[Judgments]:
-        """Return the judgments in an answer."""
+        """Return the judgments in an answer; their text numbers are not checked."""
         return parse_object(answer, Judgments)
 
     def _texts(self) -> list[GeneratedText]:
         return load_jsonl(self.inputs["texts"], GeneratedText)
 
 
-def _votes(answer: Answer, texts: int) -> list[_Vote]:
-    """Return an answer's votes on its texts; `texts` is the number of texts."""
+def _read_votes(answer: Answer, number_of_texts: int) -> list[_Vote]:
+    """Return an answer's votes on the texts of its question, one vote per text, in order."""
     parsed = parse_object(answer, Judgments)
     if parsed.value is None:
-        return [_Vote(parsed.outcome.value, None, answer.key)] * texts
-    by_number = {item.number: item for item in parsed.value.judgements}
-    numbers = range(1, texts + 1)
-    if len(by_number) < len(parsed.value.judgements) or not by_number.keys() <= set(numbers):
-        # The judgments cannot be assigned to texts.
-        return [_Vote("unparseable", None, answer.key)] * texts
+        return [_Vote(parsed.outcome.value, None, answer.key)] * number_of_texts
+    judgments = parsed.value.judgements
+    judgment_by_number = {judgment.number: judgment for judgment in judgments}
+    text_numbers = range(1, number_of_texts + 1)
+    are_assignable = len(judgment_by_number) == len(judgments) and all(
+        number in text_numbers for number in judgment_by_number
+    )
+    if not are_assignable:
+        return [_Vote("unparseable", None, answer.key)] * number_of_texts
     votes = []
-    for number in numbers:
-        judgment = by_number.get(number)
+    for number in text_numbers:
+        judgment = judgment_by_number.get(number)
         votes.append(_Vote(_vote_value(judgment), judgment, answer.key))
     return votes
 
 
 def _vote_value(judgment: TextJudgment | None) -> str:
+    """Return the vote that a judgment amounts to, or `missing` without a judgment."""
     if judgment is None:
         return "missing"
     return "invalid" if judgment.failed else "valid"
@@ -243,7 +258,9 @@ _USAGES = {
 }
 
 _SHOWN = ("id", "pie", "domain", "usage", "sentence", "span")
+"""Columns of the review sheet that show a text."""
 _DECISION = ("action", "cause", "new_sentence", "new_span")
+"""Columns of the review sheet that reviewers fill in."""
 _GUIDELINES = {
     "Kinds of texts (usage) about a potentially idiomatic expression (PIE)": meanings(_USAGES),
     "A text is valid if it meets all of these criteria": [
@@ -279,7 +296,7 @@ LABELLING = f"""<View>
             placeholder="new_span, if it changes"/>
 </View>
 """
-"""Label Studio labeling configuration for the tasks."""
+"""Labeling configuration for Label Studio, in XML."""
 
 
 class Correction(Record):
@@ -287,10 +304,11 @@ class Correction(Record):
 
     Attributes:
         id: Id of the text.
-        sentence, span: Sentence and span as reviewed; the decision applies only to this version.
-        action: What changes (`ACTIONS`).
-        cause: Reason for the change, if stated (`CAUSES`).
-        new_sentence, new_span: Replacements; empty keeps the original.
+        sentence, span: Sentence and span that were reviewed. The decision does not apply if the
+            text has changed since.
+        action: What the reviewer changed (a key of `ACTIONS`).
+        cause: Why the reviewer changed the text (a key of `CAUSES`); empty if not stated.
+        new_sentence, new_span: The new sentence and span; empty if unchanged.
     """
 
     id: Id
@@ -317,12 +335,12 @@ class Correction(Record):
 
     @property
     def sentence_after(self) -> str:
-        """The corrected sentence, or the original one if unchanged."""
+        """The corrected sentence, or the original sentence if it did not change."""
         return self.new_sentence or self.sentence
 
     @property
     def span_after(self) -> str:
-        """The corrected span, or the original one if unchanged."""
+        """The corrected span, or the original span if it did not change."""
         return self.new_span or self.span
 
     @property
@@ -334,29 +352,34 @@ class Correction(Record):
 def to_review(
     texts: Iterable[GeneratedText], verdicts: Iterable[TextVerdict], gold: Iterable[str]
 ) -> list[GeneratedText]:
-    """Return the texts to review, sorted by id: all texts of gold PIEs, flagged texts of others."""
-    flagged = {verdict.id: verdict.flagged for verdict in verdicts}
+    """Return the texts that need human review, sorted by id.
+
+    These are all texts of gold PIEs, and the flagged texts of other PIEs. `gold` has the gold PIEs.
+    """
+    is_flagged = {verdict.id: verdict.flagged for verdict in verdicts}
     gold_pies = set(gold)
-    selected = [text for text in texts if text.pie in gold_pies or flagged[text.id]]
+    selected = [text for text in texts if text.pie in gold_pies or is_flagged[text.id]]
     return sorted(selected, key=lambda text: text.id)
 
 
 def write_review(
     texts: Iterable[GeneratedText], *, sheet: Path, guidelines: Path, tasks: Path, labelling: Path
 ) -> None:
-    """Write the forms for reviewers, without votes and decisions, which would bias them.
+    """Write the forms for reviewers, as a sheet and for Label Studio.
+
+    The forms do not show the model's votes, because the votes would bias the reviewers.
 
     Args:
         texts: Texts to review.
         sheet: Path of the sheet (CSV); reviewers fill in a copy.
         guidelines: Path of the sheet's guidelines (text), with the allowed values.
         tasks: Path of the texts as Label Studio tasks (JSON).
-        labelling: Path of the Label Studio labeling configuration (XML).
+        labelling: Path of the labeling configuration for Label Studio (XML).
     """
     rows = []
     for text in texts:
-        fields = text.model_dump() | {"domain": text.subject}
-        rows.append({name: str(fields[name]) for name in _SHOWN})
+        fields = {**text.model_dump(), "domain": text.subject}
+        rows.append({column: str(fields[column]) for column in _SHOWN})
     write_sheet(sheet, [*_SHOWN, *_DECISION], rows)
     write_guidelines(guidelines, _DECISION, _SHEET_GUIDELINES)
     write_tasks(tasks, rows)
@@ -364,21 +387,26 @@ def write_review(
 
 
 def read_corrections(path: str | Path) -> dict[str, Correction]:
-    """Read decisions from a review sheet (.csv) or a Label Studio export (.json), by text id.
+    """Read reviewers' decisions, by text id.
 
-    Rows and tasks without any decision are skipped.
+    Rows and tasks without a decision are skipped.
+
+    Args:
+        path: Path of a review sheet (.csv) or of a Label Studio export (.json).
 
     Raises:
         UserError: The file is invalid, a decision is inconsistent or has no action, or a text has
             two decisions.
     """
-    controls = {name: name for name in _DECISION}
+    controls = {column: column for column in _DECISION}
+    rows = reviewed_rows(path, ("id", "sentence", "span"), controls, last_only=True)
     corrections = []
-    for where, _, fields in reviewed_rows(
-        path, ("id", "sentence", "span"), controls, last_only=True
-    ):
-        cells = dict.fromkeys(_DECISION, "") | fields
-        if not any(cells[name] for name in _DECISION):
+    for where, _, fields in rows:
+        cells = dict(fields)
+        for column in _DECISION:
+            # A Label Studio export has no fields for empty controls.
+            cells.setdefault(column, "")
+        if not any(cells[column] for column in _DECISION):
             continue
         try:
             corrections.append(Correction.model_validate(cells))
@@ -391,29 +419,40 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
 def apply_corrections(
     texts: Iterable[GeneratedText], corrections: Mapping[str, Correction], *, where: str | Path
 ) -> list[GeneratedText]:
-    """Return all texts with the corrections applied and reviewed texts marked gold.
+    """Return all texts, with corrections applied and with reviewed texts marked gold.
+
+    Args:
+        texts: All generated texts.
+        corrections: Reviewers' decisions by text id.
+        where: Path of the decisions, for error messages.
 
     Raises:
-        UserError: A decision refers to an unknown text or to another version of the text.
+        UserError: A decision is about an unknown text or about another version of a text.
     """
     texts = list(texts)
-    if unknown := sorted(corrections.keys() - {text.id for text in texts}):
+    unknown_ids = corrections.keys() - {text.id for text in texts}
+    if unknown_ids:
         raise UserError(
-            f"decision about unknown text {unknown[0]!r}",
+            f"decision about unknown text {min(unknown_ids)!r}",
             where=where,
             hint="remove it, or use the corrections for these texts",
         )
-    return [_corrected(text, corrections.get(text.id), where) for text in texts]
+    corrected_texts = []
+    for text in texts:
+        correction = corrections.get(text.id)
+        corrected_texts.append(_correct(text, correction, where) if correction else text)
+    return corrected_texts
 
 
-def _corrected(
-    text: GeneratedText, correction: Correction | None, where: str | Path
-) -> GeneratedText:
-    """Return a text with its correction, if there is one."""
-    if correction is None:
-        return text
-    is_same_sentence = nfc(correction.sentence) == nfc(text.sentence)
-    if not is_same_sentence or nfc(correction.span) != nfc(text.span):
+def _correct(text: GeneratedText, correction: Correction, where: str | Path) -> GeneratedText:
+    """Return a text with a correction applied, marked gold.
+
+    Raises:
+        UserError: The text differs from the text that was reviewed.
+    """
+    has_new_sentence = nfc(correction.sentence) != nfc(text.sentence)
+    has_new_span = nfc(correction.span) != nfc(text.span)
+    if has_new_sentence or has_new_span:
         raise UserError(
             f"text {text.id!r} has changed since the decision",
             where=where,
@@ -428,7 +467,16 @@ def _corrected(
 
 
 class CorrectionCounts(Record):
-    """Counts of reviewers' decisions; only `reviewed` includes decisions with action `valid`."""
+    """Counts of reviewers' decisions.
+
+    Attributes:
+        reviewed: Number of all decisions.
+        corrected: Number of decisions that changed the text.
+        by_action: Number of these changes by action.
+        by_cause: Number of these changes by cause, or by `not stated`.
+        by_usage: Number of these changes by usage of the text.
+        by_collection: Number of these changes by collection of the text.
+    """
 
     reviewed: int
     corrected: int
@@ -439,14 +487,14 @@ class CorrectionCounts(Record):
 
 
 def count_corrections(corrections: Iterable[Correction]) -> CorrectionCounts:
-    """Count reviewed texts, and corrected ones by action, cause, usage and collection."""
+    """Count reviewers' decisions, and the changes by action, cause, usage and collection."""
     decisions = list(corrections)
-    changed = [decision for decision in decisions if decision.judged_invalid]
+    changes = [decision for decision in decisions if decision.judged_invalid]
     return CorrectionCounts(
         reviewed=len(decisions),
-        corrected=len(changed),
-        by_action=dict(Counter(decision.action for decision in changed)),
-        by_cause=dict(Counter(decision.cause or "not stated" for decision in changed)),
-        by_usage=dict(Counter(parse_id(decision.id).usage for decision in changed)),
-        by_collection=dict(Counter(parse_id(decision.id).collection for decision in changed)),
+        corrected=len(changes),
+        by_action=dict(Counter(change.action for change in changes)),
+        by_cause=dict(Counter(change.cause or "not stated" for change in changes)),
+        by_usage=dict(Counter(parse_id(change.id).usage for change in changes)),
+        by_collection=dict(Counter(parse_id(change.id).collection for change in changes)),
     )
