@@ -1,4 +1,4 @@
-"""Print how the recorded answers of the configured language models were parsed, offline."""
+"""Print how the recorded answers of the configured language models are parsed; ask no model."""
 
 from rich.console import Console
 from rich.markup import escape
@@ -9,6 +9,7 @@ from pieline.core.jobs import job
 from pieline.llm.readings import count_forms
 
 STYLES = {"ok": "", "repaired": "yellow"}
+"""Text styles by outcome; other outcomes are red."""
 
 with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
@@ -16,15 +17,15 @@ with job(snakemake):
         "task", "model", "outcome", "parsed by", "answers", "examples",
         title="recorded answers by form", title_justify="left", show_lines=True,
     )  # fmt: skip
-    for item in count_forms(planned.tasks):
+    for form in count_forms(planned.tasks):
         table.add_row(
-            item.kind,
-            item.model,
-            item.outcome,
-            escape(item.rule),
-            str(item.answers),
-            escape("\n".join(item.examples)),
-            style=STYLES.get(item.outcome, "red"),
+            form.kind,
+            form.model,
+            form.outcome,
+            escape(form.rule),
+            str(form.answers),
+            escape("\n".join(form.examples)),
+            style=STYLES.get(form.outcome, "red"),
         )
     console = Console(width=None if Console().is_terminal else 160)
     console.print(table)

@@ -1,4 +1,4 @@
-"""Run one task of a study with a language model, using recorded answers first."""
+"""Run one task of a study with a language model; request only answers that are not recorded."""
 
 import os
 import sys
@@ -23,9 +23,9 @@ with job(snakemake) as j:
     answers_read: dict[str, Answer] = {}
 
     def ask_and_keep(questions: Sequence[Question]) -> dict[str, Answer]:
-        """Ask the questions and keep the answers for the sidecars."""
-        first = FirstAnswers(entry, task.is_readable, task.limit_setting())
-        answers = ask(questions, entry, settings, task.recordings, first_answers=first)
+        """Return the answers, and add them to `answers_read`, which the sidecars list."""
+        first_answers = FirstAnswers(entry, task.is_readable, task.limit_setting())
+        answers = ask(questions, entry, settings, task.recordings, first_answers=first_answers)
         answers_read.update(answers)
         return answers
 
@@ -34,6 +34,7 @@ with job(snakemake) as j:
     except UserError as error:
         if not snakemake.input.served:
             raise
+        # The job that started the model's server has logged why answers are missing.
         hint = "see logs/served for the cause; repeat the command to ask what is missing"
         raise UserError(error.what, where=error.where, hint=hint) from None
     print(f"{entry.label}: {count_outcomes(task, answers_read.values())}", file=sys.stderr)

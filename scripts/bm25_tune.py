@@ -1,4 +1,4 @@
-"""Tune BM25's k1 and b by nDCG@10 on a validation index; without one, use the first values."""
+"""Tune BM25's k1 and b on the validation split; without this split, take the first values."""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Fail with one error that lists the language models whose answers cannot be obtained, if any."""
+"""Check that the answers of all configured language models can be obtained.
+
+If some cannot, one error lists their models.
+"""
 
 import sys
 from pathlib import Path
@@ -11,20 +14,23 @@ from pieline.resources import dry_run, read_plan, remade
 
 with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
-    stale = remade(read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root))))
-    noted = notices(planned.tasks, planned.models, planned.settings, stale)
-    for line in [*noted, *planned.missing_files(stale, snakemake.params.options)]:
+    plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
+    files_to_remake = remade(plan)
+    for line in notices(planned.tasks, planned.models, planned.settings, files_to_remake):
         print(line, file=sys.stderr)
-    check(planned.tasks, planned.settings, stale)
-    counted = estimate_tasks(planned.tasks, planned.settings, stale)
-    to_ask = sum(item.estimate.to_ask for item in counted)
-    unknown = len({item.model for item in counted if item.unknown})
-    open_questions = []
-    if to_ask:
-        open_questions.append(f"{pluralize(to_ask, 'answer')} to request")
-    if unknown:
-        open_questions.append(f"some questions of {pluralize(unknown, 'model')} not known yet")
-    if open_questions:
-        print(f"no missing keys or weights found; {' and '.join(open_questions)}")
+    for line in planned.missing_files(files_to_remake, snakemake.params.options):
+        print(line, file=sys.stderr)
+    check(planned.tasks, planned.settings, files_to_remake)
+    estimates = estimate_tasks(planned.tasks, planned.settings, files_to_remake)
+    answers_to_request = sum(task.estimate.to_ask for task in estimates)
+    models_with_unknown_questions = {task.model for task in estimates if task.unknown}
+    remarks = []
+    if answers_to_request:
+        remarks.append(f"{pluralize(answers_to_request, 'answer')} to request")
+    if models_with_unknown_questions:
+        models = pluralize(len(models_with_unknown_questions), "model")
+        remarks.append(f"some questions of {models} not known yet")
+    if remarks:
+        print(f"no missing keys or weights found; {' and '.join(remarks)}")
     else:
         print("no missing keys, weights or recordings found")

@@ -1,4 +1,4 @@
-"""Embed the documents and queries of a split with one model; write the vectors."""
+"""Embed the documents and queries of a split with one model, and write the vectors."""
 
 from pathlib import Path
 

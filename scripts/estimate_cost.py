@@ -1,4 +1,4 @@
-"""Print the remaining questions and jobs with their estimated costs; ask no model."""
+"""Print the remaining questions and jobs, with the estimated costs of questions; ask no model."""
 
 import sys
 from collections.abc import Sequence
@@ -37,10 +37,12 @@ PAPERS_DATA = (
 )
 
 
-def row(task: TaskEstimate, *, retired: bool) -> list[str]:
-    """Return a task's row of the table.
+def table_cells(task: TaskEstimate, *, is_retired: bool) -> list[str]:
+    """Return the cells of a task's row in the table of remaining questions.
 
-    A question mark marks numbers that are not known yet, `~` those of the papers' data.
+    Args:
+        task: Estimate of the task.
+        is_retired: Whether the task's model has been retired.
     """
     cost, entry = task.estimate, task.entry
     numbers: list[float | str] = [
@@ -52,7 +54,8 @@ def row(task: TaskEstimate, *, retired: bool) -> list[str]:
         format_usd(entry, cost.likely_usd).removeprefix("$"),
         format_usd(entry, cost.usd).removeprefix("$"),
     ]
-    model = f"{task.model} (retired)" if retired and (cost.to_ask or task.unknown) else task.model
+    has_open_questions = bool(cost.to_ask or task.unknown)
+    model = f"{task.model} (retired)" if is_retired and has_open_questions else task.model
     cells = [task.kind, model]
     cells += [format_number(task, number) for number in numbers]
     cells.append(", ".join(task.bases))
@@ -60,41 +63,52 @@ def row(task: TaskEstimate, *, retired: bool) -> list[str]:
 
 
 def format_number(task: TaskEstimate, number: float | str) -> str:
-    """Format a number of a task, marked if it is not known yet or rough (see `row`)."""
+    """Format a number of a task's row.
+
+    A question mark states that some or all questions are not known yet. The prefix `~` states that
+    the number is estimated from the size of the papers' data.
+    """
     if number == "free" or not (task.unknown or task.is_rough):
         return str(number)
     if not task.estimate.questions:
         return "?"
-    before = "~" if task.is_rough else ""
-    after = "+?" if task.unknown else ""
-    return f"{before}{number}{after}"
+    prefix = "~" if task.is_rough else ""
+    suffix = "+?" if task.unknown else ""
+    return f"{prefix}{number}{suffix}"
 
 
-def format_total(tasks: list[TaskEstimate], sums: list[float | None]) -> str:
-    """Format the sum of the known costs; state if some costs are unknown."""
-    known = f"${sum(usd or 0.0 for usd in sums):.2f}"
-    if any(item.is_rough for item in tasks):
-        known = f"about {known}"
-    all_known = None not in sums and not any(item.unknown and item.entry.paid for item in tasks)
-    return known if all_known else f"{known} plus unknown costs"
+def format_total(tasks: list[TaskEstimate], costs: list[float | None]) -> str:
+    """Format the sum of the tasks' known costs, and state whether some costs are unknown.
+
+    Args:
+        tasks: Estimates of the tasks.
+        costs: Cost of each task in US dollars; None if unknown.
+    """
+    total = f"${sum(cost or 0.0 for cost in costs):.2f}"
+    if any(task.is_rough for task in tasks):
+        total = f"about {total}"
+    has_unknown_questions = any(task.unknown and task.entry.paid for task in tasks)
+    if None in costs or has_unknown_questions:
+        return f"{total} plus unknown costs"
+    return total
 
 
-def jobs_table(lines: Sequence[ModelJobs]) -> Table:
+def jobs_table(jobs_of_models: Sequence[ModelJobs]) -> Table:
     """Return the table of remaining jobs by model, with totals."""
     columns = ("model", "jobs", "on GPUs", "to download, GB")
     table = Table(*columns, title="remaining jobs", title_justify="left")
     groups: list[tuple[str, Sequence[ModelJobs]]] = [
-        (line.model or "(none)", [line]) for line in lines
+        (model_jobs.model or "(none)", [model_jobs]) for model_jobs in jobs_of_models
     ]
-    groups.append(("all", lines))
-    for name, group in groups:
-        sizes = [line.download for line in group]
-        known = f"{sum(size or 0 for size in sizes) / GIGABYTE:,.2f}"
+    groups.append(("all", jobs_of_models))
+    for group_name, group in groups:
+        download_sizes = [model_jobs.download for model_jobs in group]
+        known_gigabytes = f"{sum(size or 0 for size in download_sizes) / GIGABYTE:,.2f}"
         table.add_row(
-            name,
-            f"{sum(line.jobs for line in group):,}",
-            f"{sum(line.on_gpus for line in group):,}",
-            f"{known}+?" if None in sizes else known,
+            group_name,
+            f"{sum(model_jobs.jobs for model_jobs in group):,}",
+            f"{sum(model_jobs.on_gpus for model_jobs in group):,}",
+            f"{known_gigabytes}+?" if None in download_sizes else known_gigabytes,
         )
     return table
 
@@ -102,43 +116,40 @@ def jobs_table(lines: Sequence[ModelJobs]) -> Table:
 with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
     plan = read_plan(dry_run(snakemake.params.config, Path(snakemake.params.root)))
-    stale = remade(plan)
-    every_estimate = estimate_tasks(
-        planned.tasks, planned.settings, stale, on_papers_data=planned.on_papers_data
+    files_to_remake = remade(plan)
+    all_estimates = estimate_tasks(
+        planned.tasks, planned.settings, files_to_remake, on_papers_data=planned.on_papers_data
     )
-    # `list_ending_models` names the models that have ended. Retired models remain in the table,
-    # marked.
-    ended = {
-        name
-        for name, entry in planned.models.items()
-        if entry.ends and not entry.retired and planned.settings.end_reason(entry)
-    }
-    task_estimates = [item for item in every_estimate if item.model not in ended]
+    # The table omits models that have ended, because `list_ending_models` lists them below. Retired
+    # models remain in the table, marked.
+    ended_models = set()
+    for name, entry in planned.models.items():
+        if entry.ends and not entry.retired and planned.settings.end_reason(entry):
+            ended_models.add(name)
+    estimates = [task for task in all_estimates if task.model not in ended_models]
     table = Table(title="remaining questions", title_justify="left", caption_justify="left")
-    for name in COLUMNS:
-        table.add_column(name, no_wrap=name == "model")
-    for item in task_estimates:
-        table.add_row(
-            *row(item, retired=bool(planned.settings.end_reason(planned.models[item.model])))
-        )
+    for column in COLUMNS:
+        table.add_column(column, no_wrap=column == "model")
+    for task in estimates:
+        is_retired = bool(planned.settings.end_reason(planned.models[task.model]))
+        table.add_row(*table_cells(task, is_retired=is_retired))
     console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
     console.print(table)
     console.print(BASES)
-    if any(item.is_rough for item in task_estimates):
+    if any(task.is_rough for task in estimates):
         console.print(PAPERS_DATA)
-    likely = format_total(task_estimates, [item.estimate.likely_usd for item in task_estimates])
-    most = format_total(task_estimates, [item.estimate.usd for item in task_estimates])
+    likely = format_total(estimates, [task.estimate.likely_usd for task in estimates])
+    most = format_total(estimates, [task.estimate.usd for task in estimates])
     cap = planned.settings.max_cost_usd
     console.print(f"total: likely {likely}, at most {most}; llm.max_cost_usd is ${cap:.2f}")
-    if warning := cap_warning(task_estimates, planned.settings):
+    if warning := cap_warning(estimates, planned.settings):
         console.print(warning)
     console.print(jobs_table(jobs_by_model(plan, load_registry(snakemake.input.models))))
-    for model in dict.fromkeys(
-        item.model for item in every_estimate if item.estimate.to_ask or item.unknown
-    ):
-        if missing := blocking_reasons(planned.models[model], planned.settings):
-            console.print(f"{model} cannot be asked: {', '.join(missing)}")
-    for line in planned.missing_files(stale, snakemake.params.options):
+    open_tasks = [task for task in all_estimates if task.estimate.to_ask or task.unknown]
+    for model in dict.fromkeys(task.model for task in open_tasks):
+        if reasons := blocking_reasons(planned.models[model], planned.settings):
+            console.print(f"{model} cannot be asked: {', '.join(reasons)}")
+    for line in planned.missing_files(files_to_remake, snakemake.params.options):
         console.print(line)
-    for line in list_ending_models(every_estimate, planned.models):
+    for line in list_ending_models(all_estimates, planned.models):
         print(line, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Copy one raw file from a local path, or fetch it from a mirror or URL and check its digest."""
+"""Get one raw file: copy it from a local path, or fetch it from a mirror or URL and check it."""
 
 import shutil
 from pathlib import Path

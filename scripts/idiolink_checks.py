@@ -1,4 +1,4 @@
-"""Count and check IdioLink data, constructed or released; report problems without failing."""
+"""Count and check IdioLink's texts, constructed or public; report problems without failing."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ with job(snakemake) as j:
     candidates = optional(snakemake.input.candidates)
     if candidates:
         files.append(Path(candidates))
-    names = {f"idiolink/{path.relative_to(data)}": path for path in files}
+    files_by_name = {f"idiolink/{path.relative_to(data)}": path for path in files}
     report = check_dataset(
         texts,
         origin=snakemake.wildcards.origin,
         sample=snakemake.params.sample,
-        released=is_released(names, load_upstream(snakemake.input.upstream)),
+        released=is_released(files_by_name, load_upstream(snakemake.input.upstream)),
         computed_from=j.digests(files),
         candidates=read_candidates(candidates) if candidates else None,
         conditions=j.conditions,

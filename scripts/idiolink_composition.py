@@ -1,4 +1,4 @@
-"""Remove usages from an IdioLink index (the index-composition ablation)."""
+"""Remove the documents of some usages from an index, for the ablation of index compositions."""
 
 from pathlib import Path
 

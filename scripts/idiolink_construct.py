@@ -1,4 +1,4 @@
-"""Assemble the constructed dataset: corrected texts by split, in the released format."""
+"""Apply corrections to the generated texts; save them by split in the public data's format."""
 
 from pathlib import Path
 
@@ -18,15 +18,16 @@ from pieline.studies.idiolink.variants.validation import (
 )
 
 with job(snakemake):
-    corrections = optional(snakemake.input.corrections)
+    corrections_file = optional(snakemake.input.corrections)
     texts = [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)]
     verdicts = [
         verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)
     ]
     splits = load_record(snakemake.input.splits, Splits)
-    decided = read_corrections(corrections) if corrections else {}
+    corrections = read_corrections(corrections_file) if corrections_file else {}
     if snakemake.params.unreviewed == "refuse":
-        reviewed = ReviewedTexts(texts, verdicts, decided, splits)
+        reviewed = ReviewedTexts(texts, verdicts, corrections, splits)
         require_review(reviewed, sheet=snakemake.input.sheet)
-    corrected = apply_corrections(texts, decided, where=corrections or snakemake.input.sheet)
-    save_released_format(corrected, splits, Path(snakemake.output[0]).parents[1])
+    where = corrections_file or snakemake.input.sheet
+    corrected_texts = apply_corrections(texts, corrections, where=where)
+    save_released_format(corrected_texts, splits, Path(snakemake.output[0]).parents[1])

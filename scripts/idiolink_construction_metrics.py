@@ -1,4 +1,4 @@
-"""Count validation and review outcomes on the generated texts, and measure their agreement."""
+"""Count the outcomes of generation, validation and review; measure how well the last two agree."""
 
 from pieline.core.files import read_json
 from pieline.core.jobs import job, optional
@@ -9,18 +9,15 @@ from pieline.studies.idiolink.variants.generation import GeneratedText, Generati
 from pieline.studies.idiolink.variants.validation import TextVerdict, read_corrections
 
 with job(snakemake) as j:
-    corrections = optional(snakemake.input.corrections)
+    corrections_file = optional(snakemake.input.corrections)
+    texts = [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)]
+    verdicts = [
+        verdict for path in snakemake.input.verdicts for verdict in load_jsonl(path, TextVerdict)
+    ]
+    corrections = read_corrections(corrections_file) if corrections_file else {}
+    splits = load_record(snakemake.input.splits, Splits)
     metrics = construction_metrics(
-        ReviewedTexts(
-            [text for path in snakemake.input.texts for text in load_jsonl(path, GeneratedText)],
-            [
-                verdict
-                for path in snakemake.input.verdicts
-                for verdict in load_jsonl(path, TextVerdict)
-            ],
-            read_corrections(corrections) if corrections else {},
-            load_record(snakemake.input.splits, Splits),
-        ),
+        ReviewedTexts(texts, verdicts, corrections, splits),
         j.evidence(
             snakemake.input.texts,
             snakemake.input.reports,

@@ -1,4 +1,4 @@
-"""List the PIEs whose manual removal the released files imply, with reasons."""
+"""List the candidate PIEs that the authors' public files exclude, with reasons."""
 
 from pieline.core.files import write_text
 from pieline.core.jobs import job
@@ -10,6 +10,6 @@ from pieline.studies.idiolink.originals.pairs import (
 
 with job(snakemake):
     candidates = read_candidates(snakemake.input.candidates)
-    exclusions = released_exclusions(candidates, used_pies(snakemake.input.documents))
-    lines = [f"{pie}\t{reason}\n" for pie, reason in sorted(exclusions.items())]
+    reasons = released_exclusions(candidates, used_pies(snakemake.input.documents))
+    lines = [f"{pie}\t{reason}\n" for pie, reason in sorted(reasons.items())]
     write_text(snakemake.output[0], "".join(["pie\treason\n", *lines]))

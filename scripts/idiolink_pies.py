@@ -1,4 +1,4 @@
-"""Filter MAGPIE's PIEs; write a verdict on each, the remaining (PIE, domain) pairs and a report."""
+"""Filter MAGPIE's PIEs; write a verdict on each PIE, the (PIE, domain) pairs and a report."""
 
 from pieline.core.files import write_json
 from pieline.core.jobs import job, optional

@@ -1,4 +1,4 @@
-"""Write the texts for manual review as a CSV sheet with guidelines and for Label Studio."""
+"""Write the texts that need human review, as a CSV sheet with guidelines and for Label Studio."""
 
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, load_record

@@ -1,4 +1,4 @@
-"""Test whether the query modes of one model differ, by a randomization test over PIEs."""
+"""Test by randomization over PIEs whether the scores of one model's query modes differ."""
 
 from pathlib import Path
 

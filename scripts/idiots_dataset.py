@@ -1,4 +1,4 @@
-"""Check the IdioTS file and write the dataset."""
+"""Check the file of IdioTS, and write the dataset."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Measure attention from the PIE to its context in misleading and in other variants."""
+"""Compare a model's attention from the PIE to its context in misleading and in other variants."""
 
 from pieline.core.jobs import job, optional_folder
 from pieline.core.records import load_records

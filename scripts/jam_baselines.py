@@ -1,4 +1,4 @@
-"""Score baselines without a model on ID10M-JAM: never an idiom, always the PIE, majority."""
+"""Score baselines without a model on ID10M-JAM: never an idiom, always the PIE, and majority."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Apply human verdicts to hard variants; write dataset, manifest and disputed variants."""
+"""Apply human verdicts to hard variants; write the dataset, manifest and disputed variants."""
 
 from pieline.core.files import read_json, write_json
 from pieline.core.jobs import job, optional
@@ -44,6 +44,6 @@ with job(snakemake):
     )
     save_jsonl(snakemake.output.dataset, dataset.sentences)
     write_json(snakemake.output.manifest, dataset.manifest.model_dump())
-    texts = {item.id: item.sentence for item in variants}
-    disputed = {name: texts[name] for name in dataset.manifest.disputed}
+    sentences = {variant.id: variant.sentence for variant in variants}
+    disputed = {variant_id: sentences[variant_id] for variant_id in dataset.manifest.disputed}
     write_adjudications(snakemake.output.disputed, disputed)

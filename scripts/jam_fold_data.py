@@ -1,4 +1,4 @@
-"""Write the training data of each fold: the usual data, and texts of the other folds' originals."""
+"""Write each fold's training data: the usual data, and texts from the originals of other folds."""
 
 from pieline.beyond.jam.folds import assign_folds, texts_outside_fold
 from pieline.core.files import write_json, write_text

@@ -7,20 +7,20 @@ from pieline.studies.jam.metrics.humans import human_metrics, read_labels
 from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
-    labels = snakemake.input.labels
+    label_files = snakemake.input.labels
     manifest = load_record(snakemake.input.manifest, JamManifest)
     sentences = load_sentences(snakemake.input.sentences)
-    judged = read_labels(*labels)
+    human_labels = read_labels(*label_files)
     if snakemake.params.limit:
-        known = {sentence.id for sentence in sentences}
-        judged = [label for label in judged if label.variant_id in known]
+        sentence_ids = {sentence.id for sentence in sentences}
+        human_labels = [label for label in human_labels if label.variant_id in sentence_ids]
     metrics = human_metrics(
-        judged,
+        human_labels,
         sentences,
-        where=", ".join(map(str, labels)),
+        where=", ".join(map(str, label_files)),
         released=manifest.is_released,
         data_note=manifest.data_note,
         conditions=j.conditions,
-        computed_from=j.digests(labels, snakemake.input.sentences),
+        computed_from=j.digests(label_files, snakemake.input.sentences),
     )
     j.write(metrics)

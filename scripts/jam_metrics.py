@@ -10,25 +10,28 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
-    predictions = snakemake.input.predictions
+    predictions_file = snakemake.input.predictions
     sentences = load_sentences(snakemake.input.sentences)
-    records = load_jsonl(predictions, IdiomPrediction)
-    path = optional(snakemake.input.manifest)
-    manifest = load_record(path, JamManifest) if path else None
-    released = read_json(snakemake.input.report)["originals_are_released"]
+    predictions = load_jsonl(predictions_file, IdiomPrediction)
+    manifest_file = optional(snakemake.input.manifest)
+    if manifest_file:
+        manifest = load_record(manifest_file, JamManifest)
+        is_released, data_note = manifest.is_released, manifest.data_note
+    else:
+        is_released, data_note = read_json(snakemake.input.report)["originals_are_released"], ""
     metrics = jam_metrics(
         sentences,
-        match_predictions(sentences, records, where=predictions),
+        match_predictions(sentences, predictions, where=predictions_file),
         RunIdentity(
             model=snakemake.wildcards.model,
             setting=snakemake.wildcards.setting,
             seed=int(snakemake.wildcards.seed),
         ),
         j.evidence(
-            predictions,
+            predictions_file,
             snakemake.input.sentences,
-            is_released=manifest.is_released if manifest else released,
-            data_note=manifest.data_note if manifest else "",
+            is_released=is_released,
+            data_note=data_note,
         ),
         scoring=snakemake.params.scoring,
         strict_majority=snakemake.params.strict_majority,

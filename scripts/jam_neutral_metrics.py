@@ -1,4 +1,4 @@
-"""Score a run on neutral rewrites of the hard variants that confused the model."""
+"""Score a model on neutral rewrites of the hard variants that confused the model."""
 
 from pieline.core.conditions import RunIdentity
 from pieline.core.jobs import job
@@ -8,22 +8,25 @@ from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
-    predictions = snakemake.input.predictions
-    (run,) = load_records([snakemake.input.metrics], JamMetrics)
+    predictions_file = snakemake.input.predictions
+    run = load_records([snakemake.input.metrics], JamMetrics)[0]
+    correctness_of_variants = [
+        is_correct for original in run.judged for is_correct in original.variants.values()
+    ]
     neutral = load_sentences(snakemake.input.neutral)
-    records = load_jsonl(predictions, IdiomPrediction)
+    predictions = load_jsonl(predictions_file, IdiomPrediction)
     metrics = neutral_metrics(
         neutral,
-        match_predictions(neutral, records, where=predictions),
+        match_predictions(neutral, predictions, where=predictions_file),
         RunIdentity(language=run.language, model=run.model, setting=run.setting, seed=run.seed),
         j.evidence(
-            predictions,
+            predictions_file,
             snakemake.input.neutral,
             snakemake.input.metrics,
             is_released=run.dataset_is_released,
             data_note=run.data_note,
         ),
-        confusing=sum(not right for item in run.judged for right in item.variants.values()),
+        confusing=correctness_of_variants.count(False),
         scoring=run.scoring,
         resamples=snakemake.params.resamples,
     )

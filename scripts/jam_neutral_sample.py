@@ -1,4 +1,4 @@
-"""Select the sample's neutral variants of all hard variants, or of those that confused a model."""
+"""Select the sample's neutral variants; with metrics, only those of confusing hard variants."""
 
 from pieline.core.files import write_json
 from pieline.core.jobs import job, optional
@@ -14,11 +14,11 @@ with job(snakemake):
     sentences = load_sentences(snakemake.input.dataset)
     metrics = optional(snakemake.input.metrics)
     if metrics:
-        hard = confusing_variants(metrics)
-        variants = sample_neutral_variants(sentences, hard, snakemake.input.sample)
+        hard_ids = confusing_variants(metrics)
+        variants = sample_neutral_variants(sentences, hard_ids, snakemake.input.sample)
         save_jsonl(snakemake.output.variants, variants)
     else:
-        hard = [item.id for item in sentences if not item.is_original]
-        variants = sample_neutral_variants(sentences, hard, snakemake.input.sample)
+        hard_ids = [sentence.id for sentence in sentences if not sentence.is_original]
+        variants = sample_neutral_variants(sentences, hard_ids, snakemake.input.sample)
         save_jsonl(snakemake.output.variants, replace_with_neutral(sentences, variants))
-    write_json(snakemake.output.report, {"asked": len(hard), "variants": len(variants)})
+    write_json(snakemake.output.report, {"asked": len(hard_ids), "variants": len(variants)})

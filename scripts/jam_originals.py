@@ -19,10 +19,11 @@ with job(snakemake):
         where=snakemake.input.decisions,
     )
     name = f"id10m/test_{snakemake.wildcards.language}.tsv"
-    released = snakemake.params.decided_by == "release" and is_released(
+    decided_by = snakemake.params.decided_by
+    report = filtering_report(sentences, decisions, originals)
+    report["decided_by"] = decided_by
+    report["originals_are_released"] = decided_by == "release" and is_released(
         {name: raw}, load_upstream(snakemake.input.upstream)
     )
-    report = filtering_report(sentences, decisions, originals)
-    report |= {"decided_by": snakemake.params.decided_by, "originals_are_released": released}
     save_jsonl(snakemake.output.originals, originals[: snakemake.params.limit])
     write_json(snakemake.output.report, report)

@@ -1,4 +1,4 @@
-"""Write the training data of encoders: ID10M's train and dev splits, or its divided dev split."""
+"""Write the training data of encoders: ID10M's train and dev splits, or parts of the dev split."""
 
 from pieline.core.files import write_text
 from pieline.core.jobs import job, optional
@@ -12,6 +12,7 @@ from pieline.studies.jam.raw.id10m import (
 )
 
 SEED = 0
+"""Seed of all random choices here; all runs train on the same data."""
 
 with job(snakemake):
     language = snakemake.params.language

@@ -1,4 +1,4 @@
-"""Read validated hard variants (the sample or the release) and check them automatically."""
+"""Read the validated hard variants of the sample or the public data, and check them."""
 
 import sys
 
@@ -15,7 +15,8 @@ with job(snakemake):
     checked = check_variants(originals, variants)
     check_contexts(checked, where=snakemake.input.variants)
     save_jsonl(snakemake.output.variants, checked)
-    edited = edited_originals(originals, variants)
-    for name, edits in edited.items():
-        print(f"{name}: the original was edited: {', '.join(edits)}", file=sys.stderr)
-    write_json(snakemake.output.report, {"variants": len(variants), "edited_originals": edited})
+    edits_by_original = edited_originals(originals, variants)
+    for original_id, edits in edits_by_original.items():
+        print(f"{original_id}: the original was edited: {', '.join(edits)}", file=sys.stderr)
+    report = {"variants": len(variants), "edited_originals": edits_by_original}
+    write_json(snakemake.output.report, report)

@@ -1,4 +1,4 @@
-"""Write the frame of all numbers, and judge every claim of the papers."""
+"""Compare all our numbers with the printed numbers, and judge every claim of the papers."""
 
 from pathlib import Path
 
@@ -21,14 +21,13 @@ with job(snakemake):
     run = RunResults.model_validate_json(snakemake.params.results)
     published = Path(snakemake.input.catalogue).parent
     catalogue = load_catalogue(snakemake.input.catalogue)
-    files = (
-        {} if run.data == "own" else {name: str(published / f"{name}.csv") for name in catalogue}
-    )
+    # Numbers on own data have no printed counterparts.
+    printed_tables = [] if run.data == "own" else list(catalogue)
     numbers = all_numbers(
         validated(
             list[TableNumbers], snakemake.params.tables, where="tables", hint="", is_json=True
         ),
-        files,
+        {name: str(published / f"{name}.csv") for name in printed_tables},
         catalogue,
         snakemake.params.names,
         requirements=Requirements.model_validate_json(snakemake.params.requirements),

@@ -1,4 +1,4 @@
-"""Compile the LaTeX document."""
+"""Compile the LaTeX document with all tables and figures."""
 
 from pieline.core.jobs import job
 from pieline.results.paper import compile_pdf

@@ -1,4 +1,4 @@
-"""Write the provenance record of a run."""
+"""Write the provenance of a run: its configuration, packages, and digests of its files."""
 
 from pathlib import Path
 
@@ -20,16 +20,14 @@ with job(snakemake):
     numbers = read_numbers(snakemake.input.numbers)
     upstream = load_upstream(snakemake.input.upstream)
     licences = load_licenses(snakemake.input.licences)
+    recordings = [path for path in map(Path, snakemake.params.recordings) if path.is_file()]
+    metric_files = sorted({path for number in numbers for path in number.files})
     provenance = make_provenance(
         run,
         lock=snakemake.input.lock,
         raw_files=describe_raw_files(snakemake.input.raw, run.data, upstream, licences),
         predictions=snakemake.input.predictions,
-        recordings=[path for path in map(Path, snakemake.params.recordings) if path.is_file()],
-        outputs=[
-            *results.all_files(),
-            *sorted({path for number in numbers for path in number.files}),
-            *snakemake.input.reports,
-        ],
+        recordings=recordings,
+        outputs=[*results.all_files(), *metric_files, *snakemake.input.reports],
     )
     write_json(snakemake.output[0], provenance.model_dump(mode="json"))

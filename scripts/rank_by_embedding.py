@@ -8,16 +8,16 @@ from pieline.studies.idiolink.predictions.rankings import rank_by_cosine, write_
 from pieline.studies.idiolink.records import Document, Query
 
 with job(snakemake):
-    rows = {}
-    for number, text in enumerate(iterate_jsonl(snakemake.input.all_documents, Document)):
-        rows[text.id] = number
-    documents = [text.id for text in iterate_jsonl(snakemake.input.documents, Document)]
+    row_by_id = {}
+    for row, document in enumerate(iterate_jsonl(snakemake.input.all_documents, Document)):
+        row_by_id[document.id] = row
+    document_ids = [document.id for document in iterate_jsonl(snakemake.input.documents, Document)]
     runs = rank_by_cosine(
         [query.id for query in load_jsonl(snakemake.input.queries, Query)],
         [np.load(vectors) for vectors in snakemake.input.query_vectors],
-        documents,
+        document_ids,
         snakemake.input.document_vectors,
-        np.array([rows[name] for name in documents]),
+        np.array([row_by_id[document_id] for document_id in document_ids]),
         top_k=snakemake.params.top_k,
     )
     for output, run in zip(snakemake.output, runs, strict=True):

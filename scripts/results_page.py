@@ -1,4 +1,4 @@
-"""Write the results page and the files with the details of its numbers."""
+"""Write the results page, and the files with the details of the page's numbers."""
 
 from pieline.core.jobs import job, optional
 from pieline.reporting.evidence import check_metrics

@@ -31,33 +31,37 @@ def ask_server(
     settings: LLMSettings,
     questions: Sequence[Question],
 ) -> Mapping[str, Answer]:
-    """Ask the questions of a task and record the answers."""
-    first = FirstAnswers(entry, task.is_readable, task.limit_setting())
-    return ask(questions, entry, settings, task.recordings, server=server, first_answers=first)
+    """Return the answers to a task's questions; ask the server for missing ones and record them."""
+    first_answers = FirstAnswers(entry, task.is_readable, task.limit_setting())
+    return ask(
+        questions, entry, settings, task.recordings, server=server, first_answers=first_answers
+    )
 
 
 with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)
     tasks = [task for task in planned.tasks if task.recordings in snakemake.params.recordings]
-    entry, failed = planned.models[snakemake.wildcards.model], []
+    entry = planned.models[snakemake.wildcards.model]
+    errors = []
     with (
         Server(entry, Path(snakemake.log[0] + ".server")) as server,
         tempfile.TemporaryDirectory() as folder,
     ):
         for task in tasks:
-            outputs = {name: str(Path(folder, name)) for name in task.outputs}
+            # The outputs are discarded, because the task's own job makes them again.
+            temporary_outputs = {name: str(Path(folder, name)) for name in task.outputs}
+            copy = task.model_copy(update={"outputs": temporary_outputs})
             try:
                 check_made(task.inputs.values())
-                copy = task.model_copy(update={"outputs": outputs})
                 copy.run(entry, partial(ask_server, server, copy, entry, planned.settings))
             except UserError as error:  # other tasks may still succeed
-                failed.append(error)
+                errors.append(error)
         # If the server died or no task succeeded, fail so that a cluster retries the job.
-        exit_error = server.exit_error() if failed else None
-        if exit_error:
-            raise exit_error
-    if len(failed) == len(tasks):
-        raise failed[0]
-    for lack in failed:  # only the jobs that read these answers fail
-        print(f"error: {lack}", file=sys.stderr)
+        server_error = server.exit_error() if errors else None
+        if server_error:
+            raise server_error
+    if len(errors) == len(tasks):
+        raise errors[0]
+    for error in errors:  # only the jobs that read these answers fail
+        print(f"error: {error}", file=sys.stderr)
     write_text(snakemake.output[0], "".join(f"{task.recordings}\n" for task in tasks))

@@ -11,8 +11,9 @@ from pieline.reporting.tables import make_table, write_table
 with job(snakemake) as j:
     inputs = DisplayInputs.model_validate_json(snakemake.params.inputs)
     check_metrics(inputs.metrics, inputs.digests, j.known)
-    ours = snakemake.params.numbers and import_object(snakemake.params.numbers)
-    content, numbers = make_table(import_object(snakemake.params.maker), ours or None, inputs)
+    layout = import_object(snakemake.params.maker)
+    our_numbers = import_object(snakemake.params.numbers) if snakemake.params.numbers else None
+    content, numbers = make_table(layout, our_numbers, inputs)
     write_table(
         snakemake.wildcards.table,
         content,

@@ -1,4 +1,4 @@
-"""Check an archive of runs, and extract predictions or the files of a dataset from it."""
+"""Check an archive of runs, and extract predictions or the files of a dataset."""
 
 from pieline.archives.extraction import extract
 from pieline.core.jobs import job

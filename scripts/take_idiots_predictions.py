@@ -9,8 +9,10 @@ from pieline.studies.idiots.records import IdiotsSentence
 with job(snakemake):
     sentences = load_jsonl(snakemake.input.sentences, IdiotsSentence)
     if snakemake.params.format == "inspect":
-        answers = read_inspect_log(snakemake.input.file, [one.id for one in sentences])
-        predictions = [read_prediction(name, answer) for name, answer in answers.items()]
+        answers = read_inspect_log(snakemake.input.file, [sentence.id for sentence in sentences])
+        predictions = [
+            read_prediction(sentence_id, answer) for sentence_id, answer in answers.items()
+        ]
     else:
         predictions = read_predictions(snakemake.input.file, sentences)
     save_jsonl(snakemake.output[0], predictions)

@@ -10,10 +10,10 @@ from pieline.studies.jam.records import load_sentences
 with job(snakemake):
     sentences = load_sentences(snakemake.input.sentences)
     if snakemake.params.format == "inspect":
-        answers = read_inspect_log(snakemake.input.file, [one.id for one in sentences])
+        answers = read_inspect_log(snakemake.input.file, [sentence.id for sentence in sentences])
         predictions = [
-            combine(one.id, [sample_of(answers[one.id])], language=one.language)
-            for one in sentences
+            combine(sentence.id, [sample_of(answers[sentence.id])], language=sentence.language)
+            for sentence in sentences
         ]
     else:
         predictions = read_predictions(snakemake.input.file, sentences)

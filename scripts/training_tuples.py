@@ -1,4 +1,4 @@
-"""Read the training tuples that the authors released, or draw one per query of a split."""
+"""Read the authors' training tuples, or draw one tuple per query of a split."""
 
 from pieline.core.jobs import job, optional
 from pieline.core.records import load_jsonl, save_jsonl

@@ -1,4 +1,4 @@
-"""List the Hugging Face Hub files that the configured models need; fetch them on request."""
+"""List the files that the configured models need from the Hugging Face Hub; fetch on request."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from pieline.models.fetching import (
 
 
 def gigabytes(size: int | None) -> str:
-    """Format a size in bytes as gigabytes; return a question mark if the size is unknown."""
+    """Format a size in bytes as a number of gigabytes; return a question mark for None."""
     return "?" if size is None else f"{size / GIGABYTE:.2f}"
 
 
@@ -30,11 +30,14 @@ with job(snakemake):
     if snakemake.params.fetch:
         repositories, pins = pin_commits(repositories, Path(snakemake.input.models))
     table = Table("models", "repository", "revision", "GB", "to download", "state")
-    for item in repositories:
-        revision = (item.checkpoint.revision or "main")[:8]
-        sizes = gigabytes(item.size), gigabytes(item.missing)
+    for repository in repositories:
         table.add_row(
-            ", ".join(item.models), item.checkpoint.repository, revision, *sizes, item.state
+            ", ".join(repository.models),
+            repository.checkpoint.repository,
+            (repository.checkpoint.revision or "main")[:8],
+            gigabytes(repository.size),
+            gigabytes(repository.missing),
+            repository.state,
         )
     console = Console(width=None if Console().is_terminal else 150, soft_wrap=True)
     if repositories:
