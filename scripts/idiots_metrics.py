@@ -1,4 +1,4 @@
-"""Score one IdioTS run."""
+"""Score one run on IdioTS: detection of idioms, consistency and types of errors."""
 
 from pieline.core.conditions import RunIdentity
 from pieline.core.jobs import job, optional

@@ -1,4 +1,4 @@
-"""Export hard variants for human validation as Label Studio tasks and labeling configuration."""
+"""Write Label Studio tasks and their configuration, for the human validation of hard variants."""
 
 from pieline.core.files import write_text
 from pieline.core.jobs import job

@@ -1,4 +1,4 @@
-"""Read the validated hard variants of the sample or the public data, and check them."""
+"""Read and check the validated hard variants of the sample or the public data."""
 
 import sys
 

@@ -31,7 +31,7 @@ def ask_server(
     settings: LLMSettings,
     questions: Sequence[Question],
 ) -> Mapping[str, Answer]:
-    """Return the answers to a task's questions; ask the server for missing ones and record them."""
+    """Return the answers to a task's questions; request and record missing answers."""
     first_answers = FirstAnswers(entry, task.is_readable, task.limit_setting())
     return ask(
         questions, entry, settings, task.recordings, server=server, first_answers=first_answers

@@ -27,7 +27,7 @@ from pieline.studies.idiolink.variants.validation import (
 
 
 class Agreement(Record):
-    """Agreement of the automatic validation with human reviewers, as a binary task (section 3.2.4).
+    """Agreement of the model and the reviewers on which texts are valid (section 3.2.4).
 
     Attributes:
         texts: Number of texts that both the model and the reviewers judged.
@@ -250,7 +250,7 @@ def construction_metrics(
 def _silver_review(
     silver_ids: Sequence[str], flagged: Mapping[str, bool], corrections: Mapping[str, Correction]
 ) -> SilverReview:
-    """Count the outcomes of validation and review for the texts with the ids `silver_ids`."""
+    """Count the outcomes of validation and review for the texts of PIEs that are not gold."""
     flagged_ids = [text_id for text_id in silver_ids if flagged[text_id]]
     decisions = [corrections[text_id] for text_id in flagged_ids if text_id in corrections]
     awaiting = len(flagged_ids) - len(decisions)

@@ -57,6 +57,7 @@ class _TextKind(NamedTuple):
 
 
 def _find_wrong_counts(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find (PIE, domain) pairs with a wrong number of texts of a usage."""
     actual = Counter(
         _TextKind(text.collection, text.pie, text.subject, text.usage) for text in texts
     )
@@ -74,6 +75,7 @@ def _find_wrong_counts(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _find_wrong_ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find ids in another format, ids that contradict their text, and ids of several texts."""
     pies_by_number: dict[int, set[str]] = defaultdict(set)
     # Ids in another format, and ids that contradict their text.
     for text in texts:
@@ -98,18 +100,21 @@ def _find_wrong_ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _find_unknown_domains(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find texts whose domain is not among the ten domains of the paper."""
     for text in texts:
         if text.subject not in DOMAIN_CODES:
             yield CheckFinding(texts=[text.id], detail=f"domain {text.subject!r}")
 
 
 def _find_missing_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find texts whose span is not in the sentence."""
     for text in texts:
         if not text.span or text.span not in text.sentence:
             yield CheckFinding(texts=[text.id], detail=f"span {text.span!r}")
 
 
 def _find_repeated_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find texts whose span is in the sentence more than once."""
     for text in texts:
         count = text.sentence.count(text.span) if text.span else 0
         if count > 1:
@@ -117,12 +122,14 @@ def _find_repeated_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _find_spans_without_pie(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find literal and idiomatic texts whose span is not a form of the PIE."""
     for text in texts:
         if text.usage in ("literal", "idiomatic") and not names_pie(text.span, text.pie):
             yield CheckFinding(texts=[text.id], detail=f"span {text.span!r} of {text.pie!r}")
 
 
 def _find_pies_outside_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find literal and idiomatic texts in which the PIE also occurs outside the span."""
     for text in texts:
         if text.usage not in ("literal", "idiomatic"):
             continue
@@ -131,12 +138,14 @@ def _find_pies_outside_spans(texts: Sequence[LooseText]) -> Iterator[CheckFindin
 
 
 def _find_unexpected_pies(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find simplifications and sense texts that contain the PIE."""
     for text in texts:
         if text.usage in ("simplification", "sense") and count_occurrences(text.sentence, text.pie):
             yield CheckFinding(texts=[text.id], detail=f"contains {text.pie!r}")
 
 
 def _find_changed_simplifications(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find simplifications that differ from their idiomatic text outside the spans."""
     documents = [text for text in texts if text.collection == "documents"]
     idiomatic_by_id = {text.id: text for text in documents if text.usage == "idiomatic"}
     for text in documents:
@@ -168,12 +177,14 @@ def _without_articles(text: str) -> str:
 
 
 def _find_texts_in_index_and_queries(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find texts that are both a document and a query."""
     for group in _equal_texts(texts):
         if len({text.collection for text in group}) > 1:
             yield CheckFinding(texts=[text.id for text in group], detail="the same text")
 
 
 def _find_duplicates(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find texts that occur more than once in a collection."""
     for collection in TEXTS_PER_PAIR:
         for group in _equal_texts(text for text in texts if text.collection == collection):
             yield CheckFinding(
@@ -190,6 +201,7 @@ def _equal_texts(texts: Iterable[LooseText]) -> Iterator[list[LooseText]]:
 
 
 def _find_pies_in_several_splits(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
+    """Find PIEs with texts in more than one split."""
     splits_by_pie = defaultdict(set)
     for text in texts:
         splits_by_pie[text.pie].add(text.split)
@@ -253,20 +265,24 @@ def count_occurrences(text: str, pie: str) -> int:
 
 
 def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) -> int | None:
-    """Return the end index of the shortest match of a PIE that begins at `start`, or None."""
+    """Return the exclusive end of the shortest match of `pie_words` that begins at `start`.
+
+    The result is None if there is no match.
+    """
     if not pie_words:
         return start
-    if pie_words[0] in SLOTS:
-        lengths = range(1, _LONGEST_FILLER + 1)
-    elif start < len(words) and same_word(words[start], pie_words[0], _LANGUAGE):
-        lengths = range(1, 2)
+    first_pie_word, *other_pie_words = pie_words
+    if first_pie_word in SLOTS:
+        max_length = _LONGEST_FILLER
+    elif start < len(words) and same_word(words[start], first_pie_word, _LANGUAGE):
+        max_length = 1
     else:
         return None
-    for length in lengths:
-        if start + length <= len(words):
-            end = _end_of_match(words, pie_words[1:], start + length)
-            if end is not None:
-                return end
+    last_possible_end = min(start + max_length, len(words))
+    for first_word_end in range(start + 1, last_possible_end + 1):
+        end = _end_of_match(words, other_pie_words, first_word_end)
+        if end is not None:
+            return end
     return None
 
 

@@ -154,7 +154,7 @@ def check_dataset(
         released: Whether the files' digests match those of the public files.
         computed_from: Digests of the input files.
         candidates: The authors' list of candidate PIEs, if available.
-        conditions: Conditions of the counts.
+        conditions: Settings that determine the counts.
     """
     test_documents = [
         text for text in texts if text.split == "test" and text.collection == "documents"

@@ -44,7 +44,7 @@ def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Q
 
 
 def write_qrels(path: str | Path, qrels: Qrels) -> None:
-    """Write qrels in TREC format (`query 0 document relevance`), sorted by both ids."""
+    """Write qrels in TREC format (`query 0 document relevance`), sorted by query and document."""
     lines = (
         f"{query} 0 {document} {qrels[query][document]}\n"
         for query in sorted(qrels)
@@ -82,7 +82,7 @@ class Meanings:
 
     @classmethod
     def load_meanings(cls, folder: str | Path) -> "Meanings":
-        """Load the meanings from a dataset folder; only its `scoring_files` are read.
+        """Load the fields for scoring from a dataset folder (see `scoring_files`).
 
         Raises:
             UserError: A file is missing or invalid.

@@ -200,10 +200,10 @@ def _check_spans(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 
 def _check_copies(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` if too many texts are copies of texts with an implausible usage.
+    """Raise a `UserError` if too many texts copy a text of an implausible usage.
 
-    Copies have the same words around the span. A simplification should copy an idiomatic text, and
-    a sense text should copy no text.
+    A copy has the same words around its span. Simplifications should copy idiomatic texts, and
+    sense texts should copy no text.
     """
     idiomatic_contexts = {_context(text) for text in texts if text.usage == "idiomatic"}
     literal_contexts = {_context(text) for text in texts if text.usage == "literal"}

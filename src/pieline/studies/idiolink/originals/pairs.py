@@ -144,7 +144,7 @@ def used_pies(documents: Iterable[str | Path]) -> set[str]:
 
 
 def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
-    """Return the candidates that the authors excluded, with the reasons that their data implies.
+    """Return the PIEs that the authors excluded, each with the reason that their data implies.
 
     Args:
         candidates: The authors' list of candidates.

@@ -308,16 +308,17 @@ def _failures(
 
 
 def _occurrences_failure(counts: LabelCounts, thresholds: FilterThresholds) -> str:
-    """Return the reason why a PIE has too few occurrences; empty if it has enough."""
+    """Return the reason why a PIE fails the criterion of occurrences; empty if the PIE meets it."""
     if counts.occurrences >= thresholds.min_occurrences:
         return ""
     return f"{counts.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
 
 
 def _balance_failure(shares: _Shares, thresholds: FilterThresholds, semantics: Semantics) -> str:
-    """Return the reason why a PIE's shares are out of bounds; empty if a relevant one is not.
+    """Return the reason why a PIE fails the balance criterion; empty if the PIE meets it.
 
-    Under the semantics `paper`, only the idiomatic share is relevant.
+    The idiomatic share must be within the bounds. Under the semantics `released`, it is enough if
+    the literal share is.
     """
     relevant_shares = [shares.idiomatic]
     if semantics == "released":

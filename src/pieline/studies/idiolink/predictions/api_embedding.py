@@ -80,8 +80,8 @@ class Embedding(Task):
     def reading(self, answer: Answer) -> Parsed[Any]:
         """Return the vector in an answer, of shape (dimensions,).
 
-        The outcome is `UNPARSEABLE` if the answer has no vector, or one with infinite or undefined
-        numbers.
+        The outcome is `UNPARSEABLE` if the answer has no vector, or if a number of the vector is
+        infinite or undefined.
         """
         unparseable = Parsed[Any](Outcome.UNPARSEABLE, reason="no vector")
         try:

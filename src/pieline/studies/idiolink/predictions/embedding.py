@@ -171,7 +171,7 @@ def embed_documents(
         shards: Storage of finished parts, for resuming an interrupted job.
     """
     inputs = [QueryText(text) if isinstance(text, str) else text for text in texts]
-    (vectors,) = _in_batches(
+    (vectors,) = _embed_all(
         TokenizedTexts(model, inputs),
         spans=False,
         batch_size=batch_size,
@@ -202,7 +202,7 @@ def embed_queries(
     tokenized = TokenizedTexts(model, queries)
     tokenized.check_spans()
     return QueryVectors(
-        *_in_batches(tokenized, spans=True, batch_size=batch_size, progress=progress, shards=shards)
+        *_embed_all(tokenized, spans=True, batch_size=batch_size, progress=progress, shards=shards)
     )
 
 
@@ -340,7 +340,7 @@ def pool_span(token_embeddings: torch.Tensor, in_span: torch.Tensor) -> torch.Te
     return pooled
 
 
-def _in_batches(
+def _embed_all(
     tokenized: TokenizedTexts,
     *,
     spans: bool,
@@ -348,7 +348,9 @@ def _in_batches(
     progress: bool,
     shards: Shards | None,
 ) -> tuple[Vectors, ...]:
-    """Embed texts in batches of similar length; reuse and save shards.
+    """Embed all texts, in batches of texts of similar length.
+
+    Finished shards are reused, and new shards are saved.
 
     Returns:
         The sentence embeddings and, if `spans`, the span embeddings, in the order of the texts.
@@ -370,7 +372,7 @@ def _in_batches(
             shard = shards.load(number) if shards else None
             if shard is None:
                 # If memory ran out, the following shards use the reduced batch size, too.
-                batches, batch_size = _halving_batches(
+                batches, batch_size = _embed_batches(
                     indices, embed, batch_size, bar, pool=pool, at_once=at_once
                 )
                 shard = tuple(np.concatenate(vectors) for vectors in zip(*batches, strict=True))
@@ -421,7 +423,7 @@ def _parallel_batches(model: SentenceTransformer) -> int:
     return torch.get_num_threads() if model.device.type == "cpu" else 1
 
 
-def _halving_batches(
+def _embed_batches(
     indices: Sequence[int],
     embed: Callable[[Sequence[int]], tuple[Vectors, ...]],
     size: int,
@@ -438,7 +440,7 @@ def _halving_batches(
         size: Number of texts per batch.
         bar: Progress bar, which counts texts.
         pool: Threads for the batches.
-        at_once: Number of these threads.
+        at_once: Number of threads in `pool`.
 
     Returns:
         The result of `embed` for each batch, and the final batch size.

@@ -237,15 +237,14 @@ def last_special_token(tokenizer: Any) -> int | None:
 
 
 def require_bidirectional(model: SentenceTransformer, where: str) -> None:
-    """Check that attention is bidirectional.
-
-    It is if reversing the tokens after the first one changes the first token's vector.
+    """Check that attention is bidirectional: later tokens must affect the first token's vector.
 
     Raises:
         UserError: Attention is causal.
     """
     backbone = model[0]
     tokens = model.tokenizer("one two three four five", return_tensors="pt").to(model.device)
+    # Reverse all tokens after the first token.
     reordered_ids = tokens["input_ids"].clone()
     reordered_ids[0, 1:] = reordered_ids[0, 1:].flip(0)
     with torch.inference_mode():
@@ -304,12 +303,7 @@ def load_encoder(
             merge_adapter(backbone_of(model), entry, where)
         require_finite(model, where)
         require_tokenizer(model.tokenizer, backbone_of(model), location, where)
-    if len(model) < 2 or not isinstance(model[1], Pooling | LatentAttentionPooling):
-        raise UserError(
-            "the second module is not a pooling module",
-            where=where,
-            hint="set `pooling` in the model's entry",
-        )
+    _check_second_module(model, where)
     model.max_seq_length = entry.max_length
     _prepare_tokenizer(model, entry, where, end_token_in_files(model.tokenizer, location))
     model.eval()
@@ -325,6 +319,16 @@ def load_encoder(
         if not entry.revision:
             print(f"{where}: no revision pinned; loaded commit {commit}", file=sys.stderr)
     return model
+
+
+def _check_second_module(model: SentenceTransformer, where: str) -> None:
+    """Raise a `UserError` unless the second module of the model is the pooling."""
+    if len(model) < 2 or not isinstance(model[1], Pooling | LatentAttentionPooling):
+        raise UserError(
+            "the second module is not a pooling module",
+            where=where,
+            hint="set `pooling` in the model's entry",
+        )
 
 
 def _select_device(device: str | None) -> str:
@@ -344,9 +348,9 @@ def _select_device(device: str | None) -> str:
 def _assemble(
     entry: EmbedderEntry, location: str, settings: CheckpointSettings, *, device: str, dtype: str
 ) -> SentenceTransformer:
-    """Return the model with the pooling that its entry states.
+    """Load a checkpoint with the pooling that its entry states.
 
-    The model has the prompts and dimensions in `settings`, and keeps them when it is saved.
+    The model has the prompts and the dimensions in `settings`, also after it is saved.
     """
     model_kwargs: dict[str, Any] = {
         "dtype": getattr(torch, dtype),
@@ -368,7 +372,7 @@ def _load_all_modules(
     device: str,
     model_kwargs: dict[str, Any],
 ) -> SentenceTransformer:
-    """Return a checkpoint with its own pooling and further modules."""
+    """Load a checkpoint with all modules that it defines, including the pooling."""
     model = SentenceTransformer(
         location,
         device=device,
@@ -390,7 +394,7 @@ def _combine_with_pooling(
     device: str,
     model_kwargs: dict[str, Any],
 ) -> SentenceTransformer:
-    """Return a checkpoint's transformer, followed by the entry's pooling and normalization."""
+    """Load a checkpoint's transformer, and add the pooling in the entry and normalization."""
     check_version_requirements(settings.requirements, source=location)
     code_kwargs: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
     if entry.code_revision:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,8 @@ _MAX_MOVED_SHARE = 0.1
 """Rounding changed a ranking if it moved more than this share of the documents."""
 
 
-class _Best(NamedTuple):
-    """Scores and indices of the best documents for a query, best first."""
+class _Scored(NamedTuple):
+    """Scores and indices of some documents."""
 
     scores: NDArray[np.floating]
     indices: NDArray[np.intp]
@@ -58,14 +58,14 @@ class _Best(NamedTuple):
 def cosine_scores(
     queries: NDArray[np.float32], documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield the cosine similarities of each query with all documents, of shape (documents,)."""
+    """Yield, for each query, the cosine similarities with all documents, of shape (documents,)."""
     return _scores_of_unit_vectors(queries, _normalize(documents))
 
 
 def _scores_of_unit_vectors(
     queries: NDArray[np.float32], unit_documents: NDArray[np.float32]
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield the cosine similarities of each query with documents whose vectors have length 1."""
+    """Yield, for each query, the cosine similarities with document vectors of length 1."""
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
         yield from _normalize(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
@@ -98,7 +98,7 @@ def rank(
     run: RankedRun = {}
     for query_id, query_scores in zip(query_ids, scores, strict=True):
         indices = _top_k_candidates(query_scores, top_k)
-        candidates = _Best(query_scores[indices], indices)
+        candidates = _Scored(query_scores[indices], indices)
         run[query_id] = _scores_by_id(_sort_best(candidates, tie_order, top_k), document_ids)
     return run
 
@@ -126,7 +126,7 @@ def rank_by_cosine(
         top_k: Number of documents per query.
     """
     tie_order = _tie_order(document_ids)
-    no_documents = _Best(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.intp))
+    no_documents = _Scored(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.intp))
     best_of_runs = [[no_documents] * len(query_vectors) for query_vectors in queries]
     for start, block in _unit_blocks(documents, rows):
         for query_vectors, best_of_queries in zip(queries, best_of_runs, strict=True):
@@ -141,16 +141,16 @@ def rank_by_cosine(
 
 
 def _merge(
-    best: _Best,
+    best: _Scored,
     block_scores: NDArray[np.floating],
     start: int,
     tie_order: NDArray[np.intp],
     top_k: int,
-) -> _Best:
+) -> _Scored:
     """Return the `top_k` best documents among the best ones so far and those of another block.
 
     Args:
-        best: The best documents of the previous blocks.
+        best: The best documents of the previous blocks, best first.
         block_scores: Scores of the block's documents.
         start: Index of the block's first document.
         tie_order: Result of `_tie_order` for all documents.
@@ -161,7 +161,7 @@ def _merge(
     else:
         worst_score = best.scores[-1]
         in_block = np.flatnonzero(block_scores >= worst_score)
-    candidates = _Best(
+    candidates = _Scored(
         np.concatenate([best.scores, block_scores[in_block]]),
         np.concatenate([best.indices, in_block + start]),
     )
@@ -203,15 +203,15 @@ def _tie_order(document_ids: Sequence[str]) -> NDArray[np.intp]:
     return positions
 
 
-def _sort_best(candidates: _Best, tie_order: NDArray[np.intp], top_k: int) -> _Best:
-    """Return the `top_k` best of some documents in any order, best first."""
+def _sort_best(candidates: _Scored, tie_order: NDArray[np.intp], top_k: int) -> _Scored:
+    """Sort candidates, which may be in any order, and return the `top_k` best, best first."""
     # lexsort sorts by its last key first.
     order = np.lexsort((tie_order[candidates.indices], -candidates.scores))[:top_k]
-    return _Best(candidates.scores[order], candidates.indices[order])
+    return _Scored(candidates.scores[order], candidates.indices[order])
 
 
-def _scores_by_id(best: _Best, document_ids: Sequence[str]) -> dict[str, float]:
-    """Return the scores of documents by document id, in the order of `best`.
+def _scores_by_id(best: _Scored, document_ids: Sequence[str]) -> dict[str, float]:
+    """Return scores by document id, in the order of `best`.
 
     float32 scores get the fewest digits that distinguish them, which makes runs a third smaller.
     """
@@ -268,6 +268,7 @@ def check_run(
         UserError: Queries or documents are unknown, queries are missing, or the documents of a
             query are not in the order of their scores.
     """
+    # The run has no line numbers, so an error refers to line 1.
     check_ids(dict.fromkeys(run, 1), query_ids, "queries", where=path)
     ranked_documents = set(chain.from_iterable(run.values()))
     if unknown := ranked_documents.difference(document_ids):
@@ -276,12 +277,13 @@ def check_run(
             where=path,
             hint="rank the documents of the dataset",
         )
-    if unordered := [query for query, ranked in run.items() if list(ranked) != in_order(ranked)]:
-        raise UserError(
-            f"the documents of {unordered[0]!r} are not in the order of their scores",
-            where=path,
-            hint="create the run again",
-        )
+    for query_id, scores in run.items():
+        if list(scores) != in_order(scores):
+            raise UserError(
+                f"the documents of {query_id!r} are not in the order of their scores",
+                where=path,
+                hint="create the run again",
+            )
 
 
 class TextLabels(NamedTuple):
@@ -592,16 +594,15 @@ def _read_mteb_lines(path: str | Path) -> Iterator[RunLine]:
 
 
 def _read_lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
-    """Yield all lines, or the first `top_k` lines of each query.
+    """Yield all lines of a TREC run, or the first `top_k` lines of each query.
 
     Raises:
         UserError: The file cannot be read, or a line is invalid.
     """
     lines_of_query: Counter[str] = Counter()
-    open_file = gzip.open if str(path).lower().endswith(".gz") else open
     number = 0
     try:
-        with open_file(path, "rt", encoding="utf-8-sig") as stream:
+        with _open_text(path) as stream:
             for number, line in enumerate(stream, start=1):
                 if not line.strip():
                     continue
@@ -612,11 +613,10 @@ def _read_lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]
                         continue
                 yield _parse_line(line, number, path)
     except UnicodeDecodeError:
-        with Path(path).open("rb") as raw:
-            if open_file is open and raw.read(2) == GZIP_START:
-                raise UserError(
-                    "the file is gzipped", where=path, hint=f"rename it to {Path(path).name}.gz"
-                ) from None
+        if _is_misnamed_gzip(path):
+            raise UserError(
+                "the file is gzipped", where=path, hint=f"rename it to {Path(path).name}.gz"
+            ) from None
         raise UserError(
             "not a line of a TREC run: not UTF-8", where=f"{path}:{number + 1}", hint=_LINE_HINT
         ) from None
@@ -626,14 +626,30 @@ def _read_lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]
         ) from None
 
 
+def _open_text(path: str | Path) -> TextIO:
+    """Open a UTF-8 text file, which is gzipped if its name ends in .gz."""
+    open_file = gzip.open if _is_named_gzip(path) else open
+    return cast(TextIO, open_file(path, "rt", encoding="utf-8-sig"))
+
+
+def _is_named_gzip(path: str | Path) -> bool:
+    return str(path).lower().endswith(".gz")
+
+
+def _is_misnamed_gzip(path: str | Path) -> bool:
+    """Return whether a file is gzipped, although its name does not end in .gz."""
+    with Path(path).open("rb") as stream:
+        return not _is_named_gzip(path) and stream.read(len(GZIP_START)) == GZIP_START
+
+
 def _parse_line(line: str, number: int, path: str | Path) -> RunLine:
-    """Parse a line of a TREC run; only the last field, the tag, may contain spaces.
+    """Parse a line of a TREC run. Only the last field, the tag, may contain spaces.
 
     Raises:
         UserError: The line does not have six fields with a numeric rank and a finite score.
     """
     fields = line.split(maxsplit=len(_FIELDS) - 1)
-    if problem := _problem_of(fields):
+    if problem := _find_problem(fields):
         raise UserError(
             f"not a line of a TREC run: {problem}", where=f"{path}:{number}", hint=_LINE_HINT
         )
@@ -641,8 +657,8 @@ def _parse_line(line: str, number: int, path: str | Path) -> RunLine:
     return RunLine(number, nfc(query_id), nfc(document_id), float(rank), float(score), tag.rstrip())
 
 
-def _problem_of(fields: Sequence[str]) -> str:
-    """Return the problem of the fields of a line; empty if there is none."""
+def _find_problem(fields: Sequence[str]) -> str:
+    """Return what is wrong with the fields of a line; empty if nothing is wrong."""
     if len(fields) != len(_FIELDS):
         return f"{pluralize(len(fields), 'field')} instead of {len(_FIELDS)}"
     for name, text in zip(_FIELDS, fields, strict=True):

@@ -61,7 +61,7 @@ def _unpack_pickle(entry: EmbedderEntry, location: str, output: Path, where: str
 
 
 def _unpack_gguf(path: Path, output: Path, where: str) -> None:
-    """Convert the weights in a GGUF file of a decoder."""
+    """Convert the weights of a decoder from a GGUF file."""
     folder, file_name = str(path.parent), path.name
     with parse_gguf_once():
         loaded = load_model(
