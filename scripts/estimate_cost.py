@@ -1,4 +1,4 @@
-"""Print the remaining questions and jobs, with the estimated costs of questions; ask no model."""
+"""Print the remaining questions and jobs, and what the questions may cost; ask no model."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Count the outcomes of generation, validation and review; measure how well the last two agree."""
+"""Count the outcomes of generation, validation and review of IdioLink's texts."""
 
 from pieline.core.files import read_json
 from pieline.core.jobs import job, optional

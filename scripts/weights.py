@@ -1,4 +1,4 @@
-"""List the files that the configured models need from the Hugging Face Hub; fetch on request."""
+"""List the Hugging Face Hub files that the configured models need, and fetch them on request."""
 
 from pathlib import Path
 

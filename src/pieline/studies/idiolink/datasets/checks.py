@@ -41,9 +41,11 @@ class CheckResult(Record):
 def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
     """Run all checks on the texts of all splits, and return the results by check."""
     results = {}
-    for name, (looks_for, check) in CHECKS.items():
-        findings = list(check(texts))
-        results[name] = CheckResult(looks_for=looks_for, count=len(findings), findings=findings)
+    for check_name, (looks_for, find) in CHECKS.items():
+        findings = list(find(texts))
+        results[check_name] = CheckResult(
+            looks_for=looks_for, count=len(findings), findings=findings
+        )
     return results
 
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -119,7 +119,7 @@ class RoleTask(Task):
         return f"defaults.max_tokens of {self.model} in models.yaml"
 
     def role(self, entry: LLMEntry, times: int) -> Role:
-        """Return the task's model with its prompt and parameters (see `Role.times`)."""
+        """Return the task's model with its prompt and parameters; for `times`, see `Role`."""
         prompt = load_prompt(self.inputs["prompt"])
         return Role(self.model, entry, prompt, {"temperature": TEMPERATURE}, times)
 
@@ -135,6 +135,26 @@ def generation_question(
     return writer.question(pair.name, attempt, pie=pair.pie, domain=pair.domain, texts=texts)
 
 
+class _Attempt(NamedTuple):
+    """A question about a pair, and the result of its answer.
+
+    Attributes:
+        pair: The pair.
+        question: The question.
+        answer: The answer.
+        outcome: Outcome of the answer, as in `GenerationReport.answers`.
+        texts: The texts in the answer; empty if the answer is not usable.
+        problem: Why the answer is not usable; empty if it is usable.
+    """
+
+    pair: Pair
+    question: Question
+    answer: Answer
+    outcome: str
+    texts: list[GeneratedText]
+    problem: str
+
+
 def generate(
     pairs: Sequence[Pair], writer: Role, collection: Collection, ask: Ask
 ) -> tuple[list[GeneratedText], GenerationReport]:
@@ -146,63 +166,60 @@ def generate(
     Raises:
         UserError: A pair has no usable answer after all attempts.
     """
-    texts: list[GeneratedText] = []
-    outcomes: Counter[str] = Counter()
-    origins: Counter[str] = Counter()
-    dropped_parameters: set[str] = set()
-    asked_again: list[str] = []
-    problems: dict[Pair, str] = {}
+    attempts: list[_Attempt] = []
+    failed: list[_Attempt] = []
     pairs_to_ask = list(pairs)
-    for attempt in range(writer.times):
+    for number in range(writer.times):
         questions = [
-            generation_question(pair, writer, collection, attempt=attempt) for pair in pairs_to_ask
+            generation_question(pair, writer, collection, attempt=number) for pair in pairs_to_ask
         ]
         answers = ask(questions)
-        problems = {}
-        for pair, question in zip(pairs_to_ask, questions, strict=True):
-            answer = answers[question.key]
-            origins[answer.origin] += 1
-            dropped_parameters.update(question.dropped)
-            parsed = parse_object(answer, WrittenTexts)
-            outcome = parsed.outcome.value
-            try:
-                texts += _to_texts(parsed, pair, collection, question.key)
-            except ValueError as error:
-                problems[pair] = str(error)
-                if parsed.outcome.is_readable:
-                    outcome = "unusable"
-            outcomes[outcome] += 1
-        if attempt == 0:
-            asked_again = [pair.name for pair in problems]
-        pairs_to_ask = list(problems)
-        if not pairs_to_ask:
+        new_attempts = [
+            _read_attempt(pair, question, answers[question.key], collection)
+            for pair, question in zip(pairs_to_ask, questions, strict=True)
+        ]
+        attempts += new_attempts
+        failed = [attempt for attempt in new_attempts if attempt.problem]
+        pairs_to_ask = [attempt.pair for attempt in failed]
+        if not failed:
             break
-    if problems:
-        _raise_no_texts(problems, writer, collection, number_of_pairs=len(pairs))
+    if failed:
+        raise UserError(
+            f"{len(failed)} of {len(pairs)} pairs have no texts after {writer.times} attempts"
+            f" (last problem, for {failed[0].pair.name}: {failed[0].problem})",
+            where=f"{writer.name}, {collection}",
+            hint="increase idiolink.construction.attempts, or change the prompt",
+        )
+    texts = [text for attempt in attempts for text in attempt.texts]
+    first_attempts = attempts[: len(pairs)]
     report = GenerationReport(
         collection=collection,
         model=writer.name,
         pairs=len(pairs),
         texts=len(texts),
-        answers=dict(outcomes),
-        asked_again=asked_again,
-        origins=dict(origins),
-        dropped_parameters=sorted(dropped_parameters),
+        answers=dict(Counter(attempt.outcome for attempt in attempts)),
+        asked_again=[attempt.pair.name for attempt in first_attempts if attempt.problem],
+        origins=dict(Counter(attempt.answer.origin for attempt in attempts)),
+        dropped_parameters=sorted(
+            {parameter for attempt in attempts for parameter in attempt.question.dropped}
+        ),
     )
     return sorted(texts, key=lambda text: text.id), report
 
 
-def _raise_no_texts(
-    problems: Mapping[Pair, str], writer: Role, collection: Collection, *, number_of_pairs: int
-) -> NoReturn:
-    """Raise a `UserError` about the pairs without a usable answer; `problems` has the reasons."""
-    pair, problem = next(iter(problems.items()))
-    raise UserError(
-        f"{len(problems)} of {number_of_pairs} pairs have no texts after {writer.times} attempts"
-        f" (last problem, for {pair.name}: {problem})",
-        where=f"{writer.name}, {collection}",
-        hint="increase idiolink.construction.attempts, or change the prompt",
-    )
+def _read_attempt(
+    pair: Pair, question: Question, answer: Answer, collection: Collection
+) -> _Attempt:
+    """Return the result of an answer about a pair."""
+    parsed = parse_object(answer, WrittenTexts)
+    outcome = parsed.outcome.value
+    try:
+        texts = _to_texts(parsed, pair, collection, question.key)
+    except ValueError as error:
+        if parsed.outcome.is_readable:
+            outcome = "unusable"
+        return _Attempt(pair, question, answer, outcome, texts=[], problem=str(error))
+    return _Attempt(pair, question, answer, outcome, texts, problem="")
 
 
 class Writing(RoleTask):

@@ -320,7 +320,8 @@ class Correction(Record):
     new_span: str = ""
 
     @model_validator(mode="after")
-    def _action_says_what_changed(self) -> Self:
+    def _action_matches_changes(self) -> Self:
+        """Check the action against the changes, and the new span against the new sentence."""
         sentence_changed = self.sentence_after != self.sentence
         span_changed = self.span_after != self.span
         if self.action == "valid" and (sentence_changed or span_changed):
