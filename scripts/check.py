@@ -1,6 +1,6 @@
 """Check that the answers of all configured language models can be obtained.
 
-If some cannot, one error lists their models.
+If some answers cannot be obtained, one error lists the models.
 """
 
 import sys

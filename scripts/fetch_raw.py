@@ -1,4 +1,4 @@
-"""Get one raw file: copy it from a local path, or fetch it from a mirror or URL and check it."""
+"""Copy one raw file from a local path, or fetch and check the file from a mirror or URL."""
 
 import shutil
 from pathlib import Path

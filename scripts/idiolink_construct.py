@@ -1,4 +1,4 @@
-"""Apply corrections to the generated texts; save them by split in the public data's format."""
+"""Correct the generated texts, and save the texts by split in the format of the public data."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Validate one split of IdioLink; write its documents, queries, qrels and manifest."""
+"""Validate one split of IdioLink, and write the documents, queries, qrels and manifest."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Score one IdioLink run; write the mean scores and the scores of each query."""
+"""Score one run on IdioLink; write the mean scores and the scores of each query."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Select the sample's neutral variants; with metrics, only those of confusing hard variants."""
+"""Select neutral variants of all hard variants, or of the hard variants that confused a model."""
 
 from pieline.core.files import write_json
 from pieline.core.jobs import job, optional

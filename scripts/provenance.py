@@ -1,4 +1,4 @@
-"""Write the provenance of a run: its configuration, packages, and digests of its files."""
+"""Write the provenance of a run: the configuration, the packages and the digests of files."""
 
 from pathlib import Path
 

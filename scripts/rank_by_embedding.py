@@ -1,4 +1,4 @@
-"""Rank the documents for each query by cosine similarity of their embeddings."""
+"""Rank the documents for each query by the cosine similarity of the embeddings."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Ask a language model all of a run's questions of one kind, starting its server once.
+"""Start the server of a language model once, and ask all questions of one kind in a run.
 
-The answers are only recorded; the jobs of the individual tasks read them from the recordings.
+The answers are only recorded. The jobs of the individual tasks read the recordings.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Import one external IdioLink run."""
+"""Import the rankings of one external run on IdioLink."""
 
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl

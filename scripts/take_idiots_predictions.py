@@ -1,4 +1,4 @@
-"""Import the predictions of one external IdioTS run."""
+"""Import the predictions of one external run on IdioTS."""
 
 from pieline.core.jobs import job
 from pieline.core.records import load_jsonl, save_jsonl

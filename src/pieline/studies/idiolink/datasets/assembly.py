@@ -1,4 +1,4 @@
-"""Final steps of the construction: check the review, count its outcomes and save the texts."""
+"""Final steps of the construction: check the review, count the outcomes and save the texts."""
 
 import json
 from collections import Counter, defaultdict
@@ -38,7 +38,7 @@ class Agreement(Record):
             valid.
         accuracy: Fraction of texts with equal judgments.
         macro_f1: Mean of `valid_f1` and `invalid_f1`.
-        valid_f1, invalid_f1: F1 score of the class, as a fraction; 0 if undefined.
+        valid_f1, invalid_f1: F1 score of the class, as a fraction; 0 if the score is undefined.
         missed: `invalid_judged_valid` as a fraction of all texts.
     """
 
@@ -56,7 +56,7 @@ class Agreement(Record):
 def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -> Agreement | None:
     """Return the agreement of the model and the reviewers on the texts that both judged.
 
-    The result is None if there are no such texts.
+    The result is None if no text was judged by both.
 
     Args:
         flagged: Whether the model's votes gave a label other than `valid`, by text id.
@@ -128,7 +128,7 @@ class ConstructionMetrics(MetricRecord):
         labels: Number of texts by label from automatic validation.
         votes: Number of votes by value (see `TextVerdict.votes`).
         agreement: Agreement of automatic validation and reviewers on the documents of gold PIEs;
-            null if reviewers judged none of these documents.
+            null if reviewers judged none of the documents.
         gold_corrections: Counts of the decisions about texts of gold PIEs.
         silver_corrections: Counts of the decisions about texts of other PIEs.
         silver: Results for the texts of PIEs that are not gold.
@@ -306,7 +306,7 @@ def save_released_format(texts: Iterable[PieText], splits: Splits, folder: str |
 
 
 def _to_public_record(text: PieText) -> dict[str, object]:
-    """Return a text as a record with the keys of the public data, in their order there."""
+    """Return a text as a record with the keys and the key order of the public data."""
     return {
         "id": text.id,
         "sentence": text.sentence,

@@ -24,7 +24,7 @@ _LANGUAGE = "english"
 
 
 class CheckFinding(Record):
-    """A finding of a check: the ids of the affected texts, if it concerns texts, and a detail."""
+    """A finding of a check: the ids of the affected texts (may be empty), and a description."""
 
     texts: list[str]
     detail: str
@@ -147,7 +147,7 @@ def _find_unexpected_pies(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _find_changed_simplifications(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find simplifications that differ from their idiomatic text outside the spans."""
+    """Find simplifications that differ from the idiomatic text outside the spans."""
     documents = [text for text in texts if text.collection == "documents"]
     idiomatic_by_id = {text.id: text for text in documents if text.usage == "idiomatic"}
     for text in documents:
@@ -234,7 +234,7 @@ def _is_simplification(text: LooseText, original: LooseText) -> bool:
 def _original_id(text: LooseText) -> str:
     """Return the id of the idiomatic text that a simplification rewords.
 
-    For a text that is not a simplification, return its own id.
+    For any other text, return the id of the text.
     """
     return text.id.replace("_sim_", "_idiom_")
 

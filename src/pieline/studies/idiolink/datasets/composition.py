@@ -32,14 +32,14 @@ class DatasetChecks(MetricRecord):
         origin: Origin of the texts: `constructed` (by our construction) or `released_format` (the
             public files or the sample).
         sample: Whether the texts are this repository's sample data.
-        released: Whether the files' digests match those of the public files.
+        released: Whether the digests of the files are the digests of the public files.
         counts: Rows of Table 1, by name.
         gold_pies: PIEs whose test documents are all marked gold.
         marked_gold: Number of texts marked gold, by split and collection.
         domain_usage: Number of texts by collection, domain and usage, over all splits.
-        candidate_pies: Number of PIEs on the authors' list of candidates; None if the list is not
+        candidate_pies: Number of PIEs on the authors' list of candidates; null if the list is not
             available.
-        removed_pies: Number of candidates that are in no split; None if the list is not available.
+        removed_pies: Number of candidates that are in no split; null if the list is not available.
         checks: Results of the checks, by check.
     """
 
@@ -151,7 +151,7 @@ def check_dataset(
         texts: Texts of all splits.
         origin: Origin of the texts, `constructed` or `released_format`.
         sample: Whether the texts are this repository's sample data.
-        released: Whether the files' digests match those of the public files.
+        released: Whether the digests of the files are the digests of the public files.
         computed_from: Digests of the input files.
         candidates: The authors' list of candidate PIEs, if available.
         conditions: Settings that determine the counts.

@@ -1,4 +1,4 @@
-"""Datasets of the experiments, and the relevance judgments (qrels) of their queries."""
+"""Datasets of the experiments, and relevance judgments (qrels)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ def write_qrels(path: str | Path, qrels: Qrels) -> None:
 class IdiolinkManifest(Record):
     """Description of an IdioLink dataset.
 
-    `released` states whether the digests of the raw files match those of the public files.
+    `released` states whether the raw files have the digests of the public files.
     """
 
     split: str
@@ -69,9 +69,9 @@ class IdiolinkManifest(Record):
 
 @dataclass(frozen=True)
 class Meanings:
-    """The fields for scoring of the documents and queries of one split and index composition.
+    """Documents and queries of one split and index composition, with the fields for scoring.
 
-    `released` states whether the digests of the raw files match those of the public files.
+    `released` states whether the raw files have the digests of the public files.
     """
 
     split: str
@@ -134,7 +134,7 @@ class IdiolinkDataset(Meanings):
         write_json(manifest_path, manifest.model_dump())
 
     def _meanings(self) -> list[JudgedMeaning]:
-        """Return the fields for scoring of all documents, followed by those of all queries."""
+        """Return the fields for scoring: all documents, followed by all queries."""
         fields = set(Meaning.model_fields)
         documents = [
             JudgedMeaning(text="document", **document.model_dump(include=fields))

@@ -16,8 +16,8 @@ from pieline.studies.idiolink.raw import read_rows, read_texts
 from pieline.studies.idiolink.records import Collection, Document, PieText, Query, parse_id
 
 _MAX_SHARE_WITHOUT_PIE = 0.05
-"""A file is rejected if at least this share of its literal and idiomatic spans contains no word of
-their PIE."""
+"""A file is rejected if at least this share of the literal and idiomatic spans contains no word of
+the PIE."""
 MOST_WHOLE = 0.05
 """Maximum share of spans that cover at least three quarters of their sentence."""
 MOST_WITH_PIE = 0.05
@@ -30,7 +30,7 @@ _FEWEST = 2
 
 
 def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Document], list[Query]]:
-    """Read `indexes.json` and `queries.json` of one split, and check their plausibility.
+    """Read `indexes.json` and `queries.json` of one split, and check whether they are plausible.
 
     A warning is printed if some texts are near-duplicates.
 
@@ -87,7 +87,7 @@ def _check_spelling(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> N
 
 
 def _check_ids(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> None:
-    """Raise a `UserError` if texts whose ids state the same PIE or domain differ in this field.
+    """Raise a `UserError` if texts differ in the PIE or subject although their ids do not.
 
     Ids that do not have the form of the public ids are not checked.
     """
@@ -202,7 +202,7 @@ def _check_spans(texts: Sequence[Document | Query], path: str | Path) -> None:
 def _check_copies(texts: Sequence[Document | Query], path: str | Path) -> None:
     """Raise a `UserError` if too many texts copy a text of an implausible usage.
 
-    A copy has the same words around its span. Simplifications should copy idiomatic texts, and
+    A copy has the same words around the span. Simplifications should copy idiomatic texts, and
     sense texts should copy no text.
     """
     idiomatic_contexts = {_context(text) for text in texts if text.usage == "idiomatic"}
@@ -277,7 +277,7 @@ class LooseText(BaseModel):
     def outside_span(self) -> tuple[str, str]:
         """The text before the span and the text after the span.
 
-        If the span is empty or not in the sentence, these are the whole sentence and "".
+        If the span is empty or not in the sentence, the result is the whole sentence and "".
         """
         if not self.span:
             return self.sentence, ""
@@ -288,7 +288,7 @@ class LooseText(BaseModel):
 def read_loosely(
     folders: Iterable[tuple[SplitName, str | Path]],
 ) -> tuple[list[LooseText], list[Path]]:
-    """Read the texts of several splits; return them and the paths of their files.
+    """Read the texts of several splits; return the texts and the paths of the files.
 
     Args:
         folders: Name and folder of each split.

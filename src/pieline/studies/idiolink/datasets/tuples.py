@@ -55,8 +55,8 @@ def sample_tuples(
 ) -> list[TrainingTuple]:
     """Sample one tuple per query, in the order of the queries.
 
-    The documents of a tuple are drawn without replacement. A query's tuple does not depend on the
-    other queries, because each query has its own random generator.
+    The documents of a tuple are drawn without replacement. A query's tuple does not depend on
+    other queries, because each query has a random generator of its own.
 
     Args:
         queries: Queries of the split.
@@ -121,8 +121,8 @@ def read_released_tuples(
         path: Path of the authors' file: one JSON object per line.
         queries: Queries of the split.
         documents: Documents of the split.
-        hard: Number of hard negatives to keep per tuple; the first ones are kept.
-        soft: Number of soft negatives to keep per tuple; the first ones are kept.
+        hard: Number of hard negatives per tuple, from the beginning of the list.
+        soft: Number of soft negatives per tuple, from the beginning of the list.
 
     Raises:
         UserError: A line is invalid, contains a text that is not in the split, or does not have

@@ -50,8 +50,8 @@ class ReleasedComparison(Record):
         only_released: PIEs in a public split that we do not keep.
         candidates_we_add: PIEs that meet our criteria, but are not on the authors' list.
         candidates_we_drop: PIEs on the authors' list that do not meet our criteria.
-        same_number: Whether every PIE that meets our criteria and is on the authors' list has the
-            same number in both.
+        same_number: Whether our numbers and the authors' numbers are equal for all PIEs that meet
+            our criteria and are on the authors' list.
     """
 
     candidates: int
@@ -80,7 +80,7 @@ class FilterReport(Record):
             `verdicts_by_interpretation`), after manual exclusion and before selection by the
             configuration.
         differs: For each PIE that is kept under only one of the interpretations `paper` and
-            `released`, the name of this interpretation.
+            `released`, the name of the interpretation.
         released: Comparison with the public data; null if the authors' list is not available.
         computed_from: Digests of the input files.
     """
@@ -144,7 +144,7 @@ def used_pies(documents: Iterable[str | Path]) -> set[str]:
 
 
 def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
-    """Return the PIEs that the authors excluded, each with the reason that their data implies.
+    """Return the PIEs that the authors excluded, each with the reason that the public data implies.
 
     Args:
         candidates: The authors' list of candidates.

@@ -23,7 +23,7 @@ Semantics = Literal["paper", "released"]
 idiomatic and literal occurrences within the bounds, and enough confidence in all of its
 annotations.
 
-`released` follows the authors' code, which produced their list of PIEs: a PIE needs enough
+`released` follows the authors' code, which produced the public list of PIEs: a PIE needs enough
 occurrences, and an idiomatic or literal share among all of its occurrences within the bounds.
 Occurrences with low confidence are removed after counting, so a PIE fails the confidence criterion
 only if no idiomatic or literal occurrence remains.
@@ -186,8 +186,8 @@ def filter_pies(
         counts: Label counts by PIE.
         thresholds: Thresholds of the three criteria.
         semantics: Interpretation of the criteria (see `Semantics`).
-        exclusions: Reasons for manual exclusions, by PIE. The PIEs may also fail the criteria,
-            because they may meet them with other thresholds.
+        exclusions: Reasons for manual exclusions, by PIE. Excluded PIEs may fail the
+            criteria, too, because the list serves all thresholds.
         only: PIEs to keep; None keeps all PIEs that meet the criteria and are not excluded.
         where: Path of the exclusions, for error messages.
 
@@ -317,8 +317,8 @@ def _occurrences_failure(counts: LabelCounts, thresholds: FilterThresholds) -> s
 def _balance_failure(shares: _Shares, thresholds: FilterThresholds, semantics: Semantics) -> str:
     """Return the reason why a PIE fails the balance criterion; empty if the PIE meets it.
 
-    The idiomatic share must be within the bounds. Under the semantics `released`, it is enough if
-    the literal share is.
+    A PIE meets the criterion if the idiomatic share or, under the semantics `released`, the literal
+    share is within the bounds.
     """
     relevant_shares = [shares.idiomatic]
     if semantics == "released":

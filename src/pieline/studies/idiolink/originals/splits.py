@@ -150,7 +150,8 @@ def gold_pies(test: Iterable[tuple[str, bool]]) -> set[str]:
 
     The public files mark every text that was checked manually, so most PIEs have some marked
     texts. In the test split, all 100 documents are marked for exactly 13 PIEs, the number in the
-    paper. Only some queries of these PIEs are marked, but all of them count as gold.
+    paper. Only some queries of the 13 PIEs are marked, but all queries of the 13 PIEs count as
+    gold.
 
     Args:
         test: For each test document, its PIE and whether the document is marked gold.

@@ -58,7 +58,7 @@ class Embedding(Task):
         return 0
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Request all vectors and save them in the order of the texts.
+        """Request the vectors of all texts, and save the vectors in the order of the texts.
 
         Raises:
             UserError: An answer is not a vector, or the vectors differ in length.

@@ -191,10 +191,10 @@ def embed_queries(
 ) -> QueryVectors:
     """Return the sentence and span embeddings of queries, from one forward pass per batch.
 
-    A span embedding uses late chunking (section 4.1): it is the mean of the last-layer vectors of
+    A span embedding uses late chunking (section 4.1): the mean of the last-layer vectors of
     the tokens that overlap the span, without special tokens. Like a document embedding, the mean
-    passes through the modules after the pooling (dense layer, normalization). The arguments are
-    those of `embed_documents`.
+    passes through the modules after the pooling (dense layer, normalization). For the arguments,
+    see `embed_documents`.
 
     Raises:
         UserError: A span is entirely beyond the model's length limit.
@@ -247,8 +247,8 @@ def embed_index(
 ) -> Vectors:
     """Return the embeddings of documents, of shape (documents, dimensions).
 
-    Documents have no instructions (section 4.1). The arguments are those of `embed_documents`,
-    with the batch size of the entry.
+    Documents have no instructions (section 4.1). For the arguments, see
+    `embed_documents`.
     """
     entry = follow_prompts(entry, model)
     return embed_documents(
@@ -417,8 +417,9 @@ def _embed_batch(
 def _parallel_batches(model: SentenceTransformer) -> int:
     """Return the number of batches to embed in parallel.
 
-    On a CPU, this is the number of threads: single-threaded batches in parallel are faster than one
-    multithreaded batch, and the results do not depend on the number of threads. On a GPU, it is 1.
+    On a CPU, the result is the number of threads, because single-threaded batches in parallel are
+    faster than one multithreaded batch, and give vectors that do not depend on the number of
+    threads. On a GPU, the result is 1.
     """
     return torch.get_num_threads() if model.device.type == "cpu" else 1
 

@@ -1,4 +1,4 @@
-"""Loading of embedders, as described in models.yaml and with the inputs of their training."""
+"""Loading of embedders as described in models.yaml."""
 
 import json
 import sys
@@ -279,7 +279,7 @@ def load_encoder(
 
     Args:
         entry: Entry of the model in models.yaml.
-        weights: Folder with unpacked or fine-tuned weights that replace those of the entry.
+        weights: Folder with unpacked or fine-tuned weights, which replace the entry's weights.
         device: torch device; None selects CUDA if available, otherwise the CPU.
         dtype: Precision; None selects the entry's precision.
 
@@ -350,7 +350,7 @@ def _assemble(
 ) -> SentenceTransformer:
     """Load a checkpoint with the pooling that its entry states.
 
-    The model has the prompts and the dimensions in `settings`, also after it is saved.
+    A saved model keeps the prompts and the dimensions in `settings`.
     """
     model_kwargs: dict[str, Any] = {
         "dtype": getattr(torch, dtype),

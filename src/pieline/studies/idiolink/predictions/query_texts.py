@@ -107,7 +107,7 @@ def query_text(
         entry: Entry of the model.
         instructed: Whether to prepend the instruction.
         by_span: Whether the input is for the span's vector. For some models, the authors' code uses
-            a different text for this vector.
+            another text for the span's vector.
     """
     if instructed:
         instruction_format = entry.instruction_format
@@ -135,7 +135,7 @@ class QueryFormat(Protocol):
 def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
     """Return a model's input for a query in a query mode.
 
-    This applies to models that have the same input in a sentence mode and its span mode.
+    The function is for models whose input in a span mode is the input in the sentence mode.
     """
     if mode.startswith("instruction"):
         return instructed_text(query, instruction_format=entry.instruction_format)

@@ -45,7 +45,7 @@ def load_reranker(entry: RerankerEntry) -> CrossEncoder:
 
     Raises:
         UserError: The weights are unavailable or incomplete, the model has more than one score per
-            pair, or its activation function may change the order of the scores.
+            pair, or the activation function may change the order of the scores.
     """
     model: CrossEncoder = _load(CrossEncoder, entry, max_length=entry.max_length)
     if model.num_labels != 1:
@@ -213,14 +213,14 @@ def search(
 def query_token_vectors(
     model: MultiVectorEncoder, texts: Sequence[QueryText], *, batch_size: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Return the token vectors of each query, and those of each query's span.
+    """Return the token vectors of each query, and the token vectors of each query's span.
 
     Each array has the shape (tokens, dimensions). The vectors of a query include special tokens and
     query expansion, as in training.
 
     Raises:
-        UserError: A span is truncated entirely, or the model's input differs from its tokenizer's
-            output.
+        UserError: A span is truncated entirely, or the model's input differs from the
+            tokenizer's output.
     """
     prompt = model.prompts.get("query") or ""
     outputs: Any = model.encode_query(

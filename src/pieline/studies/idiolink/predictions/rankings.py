@@ -35,17 +35,17 @@ _BLOCK_BYTES = 1 << 26
 _NDCG_CUT = 10
 """Cutoff of nDCG@10."""
 _MAX_CONSTANT_SHARE = 0.05
-"""A run is rejected if at least this share of its queries have constant scores."""
+"""A run is rejected if at least this share of the queries have constant scores."""
 _MIN_PART = 0.05
 """A run is rejected if it ranks no document of a usage or subject that makes up at least this share
 of the documents."""
 _MOST_DIGITS = 6
-"""Scores may be rounded if none of them has more decimals than this."""
+"""Scores may be rounded if no score has more decimals than this number."""
 _MAX_TIED_SHARE = 0.5
-"""A run is rejected if rounding the scores changed the rankings of more than this share of its
+"""A run is rejected if rounding the scores changed the rankings of more than this share of the
 queries."""
 _MAX_MOVED_SHARE = 0.1
-"""Rounding changed a ranking if it moved more than this share of the documents."""
+"""Rounding counts as a change of a ranking if more than this share of the documents moved."""
 
 
 class _Scored(NamedTuple):
@@ -147,7 +147,7 @@ def _merge(
     tie_order: NDArray[np.intp],
     top_k: int,
 ) -> _Scored:
-    """Return the `top_k` best documents among the best ones so far and those of another block.
+    """Return the `top_k` best documents of the previous blocks and another block.
 
     Args:
         best: The best documents of the previous blocks, best first.
@@ -171,7 +171,7 @@ def _merge(
 def _unit_blocks(
     documents: str | Path, rows: Sequence[int] | NDArray[np.intp]
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield blocks of vectors of length 1, each with the index of its first vector in `rows`.
+    """Yield blocks of vectors of length 1, each with the position of the first vector in `rows`.
 
     The last block has up to twice as many vectors as the others. BLAS computes products with few
     vectors differently, so after a short last block, scores would depend on the size of the blocks.
@@ -410,7 +410,7 @@ def _check_not_shifted(
 def _count_topic(
     ranked_topics: Sequence[Sequence[tuple[str, str]]], topics: Sequence[tuple[str, str]]
 ) -> list[int]:
-    """Return, for each query, how many of the ranked documents have the topic at its position."""
+    """Return the number of ranked documents with the given topic, for each query."""
     return [ranked.count(topic) for ranked, topic in zip(ranked_topics, topics, strict=True)]
 
 
@@ -570,7 +570,7 @@ class RunLine(NamedTuple):
 
 
 def _add_line(path: str | Path, ranked: dict[str, RunLine], line: RunLine) -> None:
-    """Add a line to the lines of its query, by document.
+    """Add a line to the lines of one query, by document.
 
     Raises:
         UserError: The query already ranks the document.

@@ -64,7 +64,7 @@ class Shards:
             np.savez(stream, **named_arrays)  # type: ignore[arg-type] # named like no keyword
 
     def remove(self) -> None:
-        """Delete all shards, also those of other keys."""
+        """Delete the folder with all shards, including shards with other keys."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _path(self, number: int) -> Path:

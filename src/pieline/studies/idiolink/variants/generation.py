@@ -36,7 +36,7 @@ class GeneratedText(PieText):
 
     @property
     def marked(self) -> str:
-        """The sentence with its span in double square brackets."""
+        """The sentence, with the span in double square brackets."""
         return self.sentence.replace(self.span, f"[[{self.span}]]", 1)
 
 
@@ -102,7 +102,7 @@ class Role:
 
         Args:
             name: Name of the question in messages.
-            sample: Number of the sample: repeated questions differ only in this number.
+            sample: Number that distinguishes repetitions of a question.
             pie: The PIE, a variable of the prompt.
             **variables: Further variables of the prompt.
         """
@@ -136,7 +136,7 @@ def generation_question(
 
 
 class _Attempt(NamedTuple):
-    """A question about a pair, and the result of its answer.
+    """A question about a pair, the answer, and the texts in the answer.
 
     Attributes:
         pair: The pair.
@@ -234,8 +234,8 @@ class Writing(RoleTask):
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return the questions that are known so far.
 
-        These are the first question about every pair and, after each unusable answer in the
-        recordings, the next question about its pair.
+        The first question about every pair is known. If the recorded answer to a question is
+        unusable, the next question about the pair is known, too.
         """
         writer = self.role(entry, self.attempts)
         questions: list[Question] = []
@@ -263,7 +263,7 @@ class Writing(RoleTask):
     def reading(self, answer: Answer) -> Parsed[WrittenTexts]:
         """Return the texts in an answer, by usage.
 
-        Their number and spans are not checked, so generation may reject the answer.
+        The number of texts and the spans are not checked, so generation may reject the answer.
         """
         return parse_object(answer, WrittenTexts)
 

@@ -195,7 +195,7 @@ class Validation(RoleTask):
         save_jsonl(self.outputs["verdicts"], verdicts)
 
     def reading(self, answer: Answer) -> Parsed[Judgments]:
-        """Return the judgments in an answer; their text numbers are not checked."""
+        """Return the judgments in an answer, without checking the numbers of the texts."""
         return parse_object(answer, Judgments)
 
     def _texts(self) -> list[GeneratedText]:
@@ -473,10 +473,10 @@ class CorrectionCounts(Record):
     Attributes:
         reviewed: Number of all decisions.
         corrected: Number of decisions that changed the text.
-        by_action: Number of these changes by action.
-        by_cause: Number of these changes by cause, or by `not stated`.
-        by_usage: Number of these changes by usage of the text.
-        by_collection: Number of these changes by collection of the text.
+        by_action: Number of changes by action.
+        by_cause: Number of changes by cause, or by `not stated`.
+        by_usage: Number of changes by usage of the text.
+        by_collection: Number of changes by collection of the text.
     """
 
     reviewed: int
