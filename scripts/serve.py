@@ -62,6 +62,6 @@ with job(snakemake):
             raise server_error
     if len(errors) == len(tasks):
         raise errors[0]
-    for error in errors:  # only the jobs that read these answers fail
-        print(f"error: {error}", file=sys.stderr)
+    for task_error in errors:  # only the jobs that read these answers fail
+        print(f"error: {task_error}", file=sys.stderr)
     write_text(snakemake.output[0], "".join(f"{task.recordings}\n" for task in tasks))
