@@ -77,7 +77,7 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
         UserError: The file is not a JSON array or TSV; a record is invalid (the label is not the
             string "True" or "False" or contradicts the id, a field is missing or unknown); an id is
             repeated; or columns are inconsistent (two idioms with one id, most idioms with several
-            ids, one text with both labels, sentences without their idiom or with another one, ids
+            ids, one text with both labels, sentences without their idiom or with another idiom, ids
             of other idioms, swapped or mixed languages, repeated or damaged texts).
     """
     sentences = _read_raw_file(path)
@@ -197,7 +197,7 @@ def _check_columns_belong_together(
 ) -> None:
     """Raise a `UserError` if many rows combine columns of different sentences.
 
-    This happens if somebody sorts or shifts only some of the columns.
+    The user may have sorted or shifted only some of the columns.
     """
     hint = "check that all columns of a row belong together"
     pie_by_id = {sentence.pie_id: sentence.pie for sentence in sentences}

@@ -141,7 +141,7 @@ def add_legend(figure: Drawing, handles: Sequence[Artist], labels: Sequence[str]
 
 
 def _distances_to_bounds(score: Score) -> list[list[float]]:
-    """Return the distances from a score to the bounds of its interval, as matplotlib's errors."""
+    """Return the distances from a score to the bounds of its interval, as matplotlib expects."""
     assert score.value is not None and score.low is not None and score.high is not None
     below = max(0.0, score.value - score.low)
     above = max(0.0, score.high - score.value)

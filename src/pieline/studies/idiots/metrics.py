@@ -134,7 +134,7 @@ def _count(
 
 
 def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
-    """Return a function that returns the count `key` in a field of counts of a record."""
+    """Return a getter of one count: the entry `key` of a field of `DetectionMetrics`."""
     return lambda metrics: int(getattr(metrics, field)[key])
 
 
@@ -257,13 +257,13 @@ def detection_metrics(
     pairs = paired(sentences, predictions)
     gold = np.array([int(sentence.is_idiomatic) for sentence, _ in pairs])
     answers = np.array([_class_of_answer(prediction) for _, prediction in pairs])
-    automatic_verdicts, final_verdicts = {}, []
-    for sentence, prediction in pairs:
-        automatic_verdict = names_pie(sentence, prediction)
-        automatic_verdicts[sentence.id] = automatic_verdict
-        case = verdicts.get(sentence.id)
-        final_verdicts.append(case.verdict == "yes" if case else automatic_verdict)
-    matches = np.array(final_verdicts, dtype=bool)
+    # Whether each answer names the PIE, by sentence id.
+    automatic = {sentence.id: names_pie(sentence, prediction) for sentence, prediction in pairs}
+    human = {sentence_id: case.verdict == "yes" for sentence_id, case in verdicts.items()}
+    matches = np.array(
+        [human.get(sentence_id, is_match) for sentence_id, is_match in automatic.items()],
+        dtype=bool,
+    )
     fractions = _fractions(gold, answers, matches)
     # The class sizes are fixed by the dataset's design, so sentences are drawn within classes.
     draws = draw_units(gold, resamples=resamples, seed=BOOTSTRAP_SEED)
@@ -277,10 +277,6 @@ def detection_metrics(
     judged_by_people = sum(prediction.id in verdicts for prediction in positives)
     outcomes = Counter(prediction.outcome for prediction in predictions)
     error_types = Counter(case.error_type for case in verdicts.values() if case.error_type)
-    kappa = cohen_kappa(
-        [automatic_verdicts[sentence_id] for sentence_id in verdicts],
-        [case.verdict == "yes" for case in verdicts.values()],
-    )
     return DetectionMetrics(
         model=run.model,
         setting=run.setting,
@@ -293,7 +289,7 @@ def detection_metrics(
         by_distractor_kind=_scores_by_kind(sentences, fractions, draws),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": judged_by_people, "automatic": len(positives) - judged_by_people},
-        kappa=kappa,
+        kappa=cohen_kappa([automatic[sentence_id] for sentence_id in human], list(human.values())),
         errors=_errors(gold, answers, matches),
         error_types=(
             {name: error_types[name] for name in get_args(ErrorType)} if error_types else {}
@@ -365,7 +361,7 @@ def _scores_by_kind(
 
 
 def _score(fraction: Fraction, draws: Counts) -> Score:
-    """Return a metric and its 95% interval.
+    """Return the score of a metric and its 95% interval.
 
     `draws` contains how often each resample draws each sentence (see `draw_units`).
     """
@@ -379,7 +375,7 @@ def _score(fraction: Fraction, draws: Counts) -> Score:
 def _balanced_accuracy(
     scores: Mapping[str, Score], fractions: Mapping[str, Fraction], draws: Counts
 ) -> Score:
-    """Return the mean of recall and specificity; undefined if recall or specificity is."""
+    """Return the mean of recall and specificity; undefined if either metric is undefined."""
     recall, specificity = scores["recall"].value, scores["specificity"].value
     if recall is None or specificity is None:
         return Score(value=None)

@@ -239,16 +239,8 @@ def read_detection(
         return parsed
     text, _ = answer_text(answer)
     has_idiom = parsed.value.has_idiom
-    verdict = not has_idiom if record is NegatedAnswer else has_idiom
-    objects: list[tuple[Json, set[str]]] = []
-    for json_value in json_values(text, opening="{"):
-        if json_value.outcome is Outcome.TRUNCATED:
-            # A truncated object is the last one, which `parse_object` has repaired.
-            verdicts = _verdicts_in({verdict_key: verdict}, verdict_key)
-        else:
-            verdicts = _verdicts_in(json_value.value, verdict_key)
-        if verdicts:
-            objects.append((json_value, verdicts))
+    last_verdict = not has_idiom if record is NegatedAnswer else has_idiom
+    objects = _objects_with_verdicts(text, verdict_key, last_verdict=last_verdict)
     if len(_verdicts_of_last_objects(objects, text)) > 1:
         return Parsed(Outcome.UNPARSEABLE, reason="two verdicts side by side")
     last_object, _ = objects[-1]
@@ -256,6 +248,25 @@ def read_detection(
     if is_retracted(text[last_object.end :], named_idioms):
         return Parsed(Outcome.UNPARSEABLE, reason="the text after the answer takes it back")
     return parsed
+
+
+def _objects_with_verdicts(
+    text: str, verdict_key: str, *, last_verdict: bool
+) -> list[tuple[Json, set[str]]]:
+    """Return the JSON objects in a text that contain verdicts, each with its verdicts.
+
+    `last_verdict` is the verdict of the last object, even if this object is truncated.
+    """
+    objects = []
+    for json_object in json_values(text, opening="{"):
+        if json_object.outcome is Outcome.TRUNCATED:
+            # Only the last object can be truncated.
+            verdicts = {str(last_verdict).lower()}
+        else:
+            verdicts = _verdicts_in(json_object.value, verdict_key)
+        if verdicts:
+            objects.append((json_object, verdicts))
+    return objects
 
 
 def _verdicts_of_last_objects(objects: Sequence[tuple[Json, set[str]]], text: str) -> set[str]:
@@ -290,10 +301,10 @@ def _rename_verdict_key(answer: Answer, record: type[DetectionAnswer], verdict_k
     known_keys = {str(field.alias or name) for name, field in record.model_fields.items()}
     synonyms = []
     for key in set(_TRUE_OR_FALSE.findall(text)) - known_keys:
-        differs_in_spelling = _letters(key) == _letters(verdict_key)
+        differs_only_in_spelling = _letters(key) == _letters(verdict_key)
         # A key such as "is_idiomatic" would have the opposite meaning in a negated answer.
         means_has_idiom = record is DetectionAnswer and is_decision(key)
-        if differs_in_spelling or means_has_idiom:
+        if differs_only_in_spelling or means_has_idiom:
             synonyms.append(key)
     if len(synonyms) != 1:
         return answer

@@ -1,4 +1,4 @@
-"""Build IdioTS's Tables 1 to 3, and tables of counts (section 3), errors (5.2.1) and prompts."""
+"""Build IdioTS's Tables 1 to 3, and tables of counts (3), errors (5.2.1) and the prompt."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -334,7 +334,7 @@ def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _dataset_inputs(study: ConfiguredStudy) -> DisplayInputs:
-    """Return the inputs of the table of counts: the manifest, or a note why there is none."""
+    """Return the inputs of the table of counts: the manifest, or a note on why there is none."""
     inputs = study.display_inputs()
     reason = no_data(study)
     if reason:
@@ -441,7 +441,7 @@ def _obstacles(metrics: DetectionMetrics) -> list[str]:
 
 
 def of_origin(record: Described) -> list[str]:
-    """Return why numbers on the sentences of a record are not comparable with printed ones."""
+    """Return why the data of a record makes its numbers incomparable with the printed numbers."""
     reasons: dict[Origin, list[str]] = {
         "sample": ["sample data, not the public IdioTS"],
         "unverified": [record.data_note],

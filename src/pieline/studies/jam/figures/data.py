@@ -133,7 +133,7 @@ def _remark_on_too_few_variants(statistics: JamStatistics) -> str:
 
 
 def attention(inputs: DisplayInputs) -> Drawing:
-    """Draw the attention of the first pair by layer, the variant MIS above COR (Figure 7).
+    """Draw Figure 7: the attention in the variants MIS (above) and COR of the first pair.
 
     The cells of the PIE are blank. The cells of the first word are blank, too, because the first
     word attracts attention regardless of its meaning. If there are no pairs, the figure contains

@@ -72,12 +72,16 @@ def billions(parameters: str | None) -> float | None:
 
 
 def marker_area(parameters: str | None) -> float:
-    """Return the area of a model's marker, which grows by 10 per order of magnitude of its size."""
+    """Return the area of a model's marker, which grows by 10 per order of magnitude.
+
+    Models with less than a billion parameters have the smallest markers.
+    """
     size = billions(parameters)
     if size is None:
         return AREA
-    tenths_of_billions = str(int(10 * size))
-    return 8 + 10 * (len(tenths_of_billions) - 1)
+    tenths_of_billions = int(10 * size)
+    digits = len(str(tenths_of_billions))
+    return 8 + 10 * (digits - 1)
 
 
 class _Mark(NamedTuple):
@@ -122,14 +126,14 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
     if runs and unmeasured:
         notes.append(f"Without a measured drift: {', '.join(unmeasured)}.")
     notes += _notes(runs, inputs)
-    return _finish(figure, runs, marks_by_axis, shapes, notes, data=inputs.data)
+    return _draw_scatter_plots(figure, runs, marks_by_axis, shapes, notes, data=inputs.data)
 
 
 def _panels_of_drift(runs: Runs, inputs: DisplayInputs) -> dict[tuple[str, str], list[_Mark]]:
-    """Return the marks in each panel of Figure 2, by setting and language; printed marks first.
+    """Return the marks in each panel of Figure 2, by setting and language.
 
-    As in the paper, reasoning models are in the panels of both settings of the paper, although they
-    run only zero-shot.
+    In each panel, the printed marks come first. As in the paper, reasoning models are in the panels
+    of both settings of the paper, although they run only zero-shot.
     """
     printed, ours = _printed_drifts(inputs), _our_drifts(runs, inputs)
     reasoning = {model.name for model in inputs.models if model.reasoning}
@@ -166,7 +170,8 @@ def _printed_drifts(inputs: DisplayInputs) -> dict[RunKey, _Mark]:
     text_numbers = inputs.printed("text_numbers", "id")
     marks = {}
     for key, row in _printed_rows(inputs, "jam_table3").items():
-        variants = text_numbers[f"jam.variants_{key.language}",]["value"]
+        id_of_variants = (f"jam.variants_{key.language}",)
+        variants = text_numbers[id_of_variants]["value"]
         # The paper prints successes, the number of variants of correctly judged originals.
         accuracy = 100 * row["success"] / variants
         drift = row["negative_drift_pct"]
@@ -390,7 +395,9 @@ def all_vs_mixed(inputs: DisplayInputs) -> Drawing:
         marks_by_axis[axis] = _of_language(marks, language)
     _label_axes(axes, x="mixed (MX), % of originals", y="all confused (AC), % of originals")
     shapes = {marker: GROUPS[group] for group, marker in MARKERS.items()}
-    return _finish(figure, runs, marks_by_axis, shapes, _notes(runs, inputs), data=inputs.data)
+    return _draw_scatter_plots(
+        figure, runs, marks_by_axis, shapes, _notes(runs, inputs), data=inputs.data
+    )
 
 
 ALL_VS_MIXED = Figure(
@@ -458,7 +465,7 @@ def _notes_on_moved(marks: Iterable[_Mark], drawn_marks: Iterable[_Mark]) -> lis
     """Return a note on the runs that were moved to the edge of a panel; empty if there are none.
 
     Args:
-        marks: Marks with the numbers of the runs.
+        marks: Marks at their true positions.
         drawn_marks: The same marks at the positions where they are drawn.
     """
     moved_by_model: dict[str, list[str]] = defaultdict(list)
@@ -477,7 +484,10 @@ def _notes_on_moved(marks: Iterable[_Mark], drawn_marks: Iterable[_Mark]) -> lis
 
 
 def _label_axes(axes: Sequence[Axes], *, x: str, y: str) -> None:
-    """Label the vertical axes of the left panels, and the horizontal axes of the lowest panels."""
+    """Label the vertical axes of the left panels, and the horizontal axes of the lowest panels.
+
+    `axes` are the panels from left to right and top to bottom, in up to two columns.
+    """
     for axis in axes[::2]:
         axis.set_ylabel(y)
     for axis in axes[-2:]:
@@ -488,15 +498,18 @@ def _label_axes(axes: Sequence[Axes], *, x: str, y: str) -> None:
 def _limits(printed: Sequence[float], ours: Sequence[float]) -> tuple[float, float]:
     """Return the limits of an axis in percent.
 
-    The limits enclose the printed numbers, and our numbers that are not far away from them: at most
-    half the span of the printed numbers. A weak model that is farther away would compress the
-    printed numbers into a corner. Without printed numbers, the limits enclose all our numbers.
+    The limits enclose the printed numbers, and our numbers whose distance from the printed numbers
+    is at most half the span of the printed numbers. A weak model that is farther away would
+    compress the printed numbers into a corner. Without printed numbers, the limits enclose all our
+    numbers.
     """
     reference = printed or ours
     lowest, highest = min(reference, default=0.0), max(reference, default=100.0)
-    reach = (highest - lowest) / 2
-    enclosed = [number for number in ours if lowest - reach <= number <= highest + reach]
-    enclosed += [lowest, highest]
+    max_distance = (highest - lowest) / 2
+    near_numbers = [
+        number for number in ours if lowest - max_distance <= number <= highest + max_distance
+    ]
+    enclosed = [lowest, highest, *near_numbers]
     margin = max(1.0, 0.12 * (max(enclosed) - min(enclosed)))
     return max(0.0, min(enclosed) - margin), min(100.0, max(enclosed) + margin)
 
@@ -512,7 +525,7 @@ def _set_limits(axes: Iterable[Axes], marks: Sequence[_Mark]) -> None:
 
 
 def _move_to_edge(axis: Axes, mark: _Mark) -> _Mark:
-    """Return a mark at the nearest edge of a panel if it is outside; otherwise, unchanged."""
+    """Return a mark, moved to the nearest edge of the panel if the mark is outside the limits."""
     (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
     return mark._replace(x=min(max(mark.x, left), right), y=min(max(mark.y, bottom), top))
 
@@ -524,7 +537,7 @@ def _printed_first(marks: Iterable[_Mark]) -> list[_Mark]:
 
 
 def _draw_marks(axis: Axes, marks: Sequence[_Mark]) -> None:
-    """Draw the markers of a panel; a line connects a printed run with the same run of ours."""
+    """Draw the markers of a panel; lines connect printed runs with the same runs of ours."""
     our_mark_by_run = {mark.key: mark for mark in marks if not mark.printed}
     for mark in _printed_first(marks):
         color = _color(mark.key.language)
@@ -547,8 +560,9 @@ def _draw_marks(axis: Axes, marks: Sequence[_Mark]) -> None:
 def _label_marks(axis: Axes, marks: Sequence[_Mark], numbers: Mapping[str, int]) -> None:
     """Label the markers of a panel with the numbers of the models.
 
-    A printed run has no label if the same run of ours is in the panel. Labels do not overlap
-    markers. The figure layout must be final, because labels are placed in pixels.
+    A printed run has no label if the same run of ours is in the panel. Labels are
+    moved so that they do not cover markers. The figure layout must be final, because labels are
+    placed in pixels.
     """
     from adjustText import adjust_text
     from matplotlib import patheffects
@@ -593,7 +607,7 @@ def _label_marks(axis: Axes, marks: Sequence[_Mark], numbers: Mapping[str, int])
     )
 
 
-def _finish(
+def _draw_scatter_plots(
     figure: Drawing,
     runs: Runs,
     marks_by_axis: Mapping[Axes, Sequence[_Mark]],

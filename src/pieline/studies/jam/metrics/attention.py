@@ -52,7 +52,11 @@ class CausalModel:
 
 
 def load_causal_model(entry: CheckpointEntry, *, weights: str | Path | None = None) -> CausalModel:
-    """Load a causal model for `attention_to_words`, from the folder `weights` if it is not None.
+    """Load a causal model for `attention_to_words`.
+
+    Args:
+        entry: Entry of the model in models.yaml.
+        weights: Folder with the weights; None to load the checkpoint that the entry names.
 
     Raises:
         UserError: The checkpoint is incomplete; the hint states how to fix it.

@@ -104,7 +104,7 @@ DIFFERENCE = Measure[DriftComparison](
 
 
 def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) -> Drift:
-    """Compute S_M, F_M and ND_M; `interval` is the interval of ND_M to store with them."""
+    """Compute S_M, F_M and ND_M; the result also stores `interval`, the interval of ND_M."""
     cases = list(judged)
     success = sum(len(case.variants) for case in cases if case.correct)
     flipped = sum(sum(case.flipped.values()) for case in cases)
@@ -248,8 +248,9 @@ def compare_shares(
 def excess_flips(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how many more flips the first run has on each original than the second run.
 
-    Flips that the pooled drift of both runs explains by different numbers of successes are
-    subtracted. For runs with equal drift, the sum over originals is therefore zero.
+    A run with more successes is expected to have more flips. The flips expected from the pooled
+    drift of both runs are subtracted, so that the sum over originals is zero if the runs have equal
+    drift.
 
     Args:
         first: Successes and flips of the first run, shape (2, originals).

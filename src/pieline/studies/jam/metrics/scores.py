@@ -327,10 +327,8 @@ def by_strict_majority(prediction: IdiomPrediction) -> IdiomPrediction:
     for sample in prediction.samples:
         votes.update(idiom.lower().strip() for idiom in sample.idioms or ())
     half = len(prediction.samples) / 2
-    idioms = tuple(
-        sorted(idiom for idiom, votes_for_idiom in votes.items() if votes_for_idiom > half)
-    )
-    return prediction.model_copy(update={"outcome": "ok", "idioms": idioms})
+    named_idioms = sorted(idiom for idiom, times_named in votes.items() if times_named > half)
+    return prediction.model_copy(update={"outcome": "ok", "idioms": tuple(named_idioms)})
 
 
 def predicted_tags(sentence: JamSentence, prediction: IdiomPrediction) -> Sequence[Tag]:

@@ -43,7 +43,7 @@ def span_scores(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]
     gold_idioms, predicted_idioms = _idiom_spans(gold), _idiom_spans(predicted)
     matches = len(gold_idioms & predicted_idioms)
     if not matches:
-        return F1Scores(precision=0, recall=0, f1=0)
+        return F1Scores(precision=0.0, recall=0.0, f1=0.0)
     precision = matches / len(predicted_idioms)
     recall = matches / len(gold_idioms)
     f1 = 2 * precision * recall / (precision + recall)

@@ -167,7 +167,7 @@ def has_results(study: ConfiguredStudy) -> bool:
 
 
 def run_inputs(study: ConfiguredStudy, *more_kinds: str) -> DisplayInputs:
-    """Return display inputs with the runs of language models, encoders and `more_kinds`."""
+    """Return display inputs with the runs of language models, encoders and models of more kinds."""
     runs = study.plan.select(kind=("llm", "encoder", *more_kinds), experiment="")
     return study.display_inputs(runs, "llm", "encoder", models=study.settings.models)
 
@@ -269,7 +269,7 @@ def languages_of(runs: Iterable[RunKey]) -> list[str]:
 def models_not_counted(
     runs: Iterable[RunKey], counted: Iterable[RunKey], inputs: DisplayInputs
 ) -> list[tuple[str, str]]:
-    """Return the language and label of each model that has runs, but none that Figure 3 counts."""
+    """Return the language and label of each model with runs, but without a counted run."""
     labels = inputs.labels()
     with_runs = {(key.language, labels[key.model]) for key in runs}
     with_counted_runs = {(key.language, labels[key.model]) for key in counted}
@@ -277,7 +277,7 @@ def models_not_counted(
 
 
 def missing_runs(inputs: DisplayInputs, runs: Iterable[RunKey]) -> dict[RunKey, str]:
-    """Return why configured runs are missing, for the runs that have no seed in `runs`."""
+    """Return, for each configured run without a seed in `runs`, why the run is missing."""
     runs_with_seeds = set(runs)
     reasons: dict[RunKey, str] = {}
     for run in inputs.left_out():
@@ -288,7 +288,7 @@ def missing_runs(inputs: DisplayInputs, runs: Iterable[RunKey]) -> dict[RunKey, 
 
 
 def key_of(keys: Mapping[str, str]) -> RunKey:
-    """Return the setting, model and language in the keys of a run."""
+    """Return the setting, model and language of a run, given the keys of the run in the plan."""
     return RunKey(keys["setting"], keys["model"], keys["language"])
 
 

@@ -96,7 +96,7 @@ EXAMPLE_TABLE = Table(
 
 
 def datasets(inputs: DisplayInputs) -> TableContent:
-    """Return Table 1: the languages of idiom datasets that this project reads, and all printed."""
+    """Return Table 1: the languages in which this project reads each dataset of idioms."""
     public_files = load_upstream(inputs.files["upstream"])
     rows = []
     for printed_row in read_printed(inputs.files["jam_table1"]):
@@ -192,8 +192,8 @@ HYPERPARAMETERS_TABLE = Table(
 def prompt(inputs: DisplayInputs) -> TableContent:
     """Return Figure 4: the messages of each prompt, with placeholders in braces.
 
-    The option `prompts` lists the prompts in order: settings, and `_EXAMPLE` for the template of a
-    few-shot example. `inputs.files` contains the template of each prompt.
+    The option `prompts` lists the names of the prompts: prompt settings, and `_EXAMPLE` for the
+    template of a few-shot example. `inputs.files` contains the template of each prompt.
     """
     groups, notes = [], []
     for name in inputs.options["prompts"]:

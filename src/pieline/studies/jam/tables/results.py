@@ -356,7 +356,7 @@ def _notes(
 def _result_rows(
     numbers: pd.DataFrame, inputs: DisplayInputs, printed: str, languages: Sequence[str]
 ) -> list[_ResultRow]:
-    """Return the rows of a table: the paper's rows in its order, then our additional rows.
+    """Return the rows of a table: the printed rows in their order, then our additional rows.
 
     Args:
         numbers: Frame of numbers.
@@ -376,7 +376,7 @@ def _result_rows(
     model_order = list(models)
 
     def position(key: RunKey) -> tuple[int, int]:
-        """Return the position in the printed table (its end for other runs) and of the model."""
+        """Return the sort key of a run: its position in print, then the position of its model."""
         is_printed = key in printed_order
         in_print = printed_order.index(key) if is_printed else len(printed_order)
         return in_print, model_order.index(key.model)
@@ -404,7 +404,7 @@ def _own_rows(
 def _lay_out_row(row: _ResultRow, block: _Block, runs: Runs) -> Row:
     """Lay out the part of a row that is in a block.
 
-    If no language of the row was run, the row states the reason for its first language.
+    If the model was not run in any language, the row states the reason for the first language.
     """
     seeds_by_language = {
         language: runs.get(RunKey(row.setting, row.model.name, language), [])

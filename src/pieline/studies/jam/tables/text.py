@@ -86,7 +86,7 @@ class PrintedMean(NamedTuple):
 
 
 def text_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return medians over language models, and the numbers of confusing variants."""
+    """Return our numbers in section 5: medians over models, and numbers of confusing variants."""
     metrics, numbers = load_records(inputs.metrics, JamMetrics), OurNumbers(inputs.study)
     runs, printed = prompted_runs(metrics), printed_numbers(inputs)
     obstacles = _obstacles(metrics, runs, _printed_means(inputs, printed, "success"))
