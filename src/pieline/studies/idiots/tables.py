@@ -105,7 +105,7 @@ def _run_numbers(
 
 
 def detection_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers in Table 1."""
+    """Return the metrics of idiom detection of our runs (Table 1)."""
     return _run_numbers(inputs, DETECTION)
 
 
@@ -152,7 +152,7 @@ DETECTION_TABLE = Table(
 
 
 def consistency_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers in Table 2."""
+    """Return the True Positive Consistency of our runs, and its counts (Table 2)."""
     return _run_numbers(inputs, CONSISTENCY)
 
 
@@ -190,7 +190,7 @@ CONSISTENCY_TABLE = Table(
 
 
 def distractors_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers in Table 3, in total and by kind of distractor."""
+    """Return the distractor PIE ratio of our runs, in total and by kind of distractor (Table 3)."""
     kinds_in_data: set[str] = set()
     for metrics in load_records(inputs.metrics, DetectionMetrics):
         kinds_in_data.update(metrics.by_distractor_kind)

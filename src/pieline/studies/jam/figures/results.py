@@ -72,9 +72,9 @@ def billions(parameters: str | None) -> float | None:
 
 
 def marker_area(parameters: str | None) -> float:
-    """Return the area of a model's marker, which grows by 10 per order of magnitude.
+    """Return the area of a model's marker, which depends on the number of parameters.
 
-    Models with less than a billion parameters have the smallest markers.
+    The area is 8 below a billion parameters, and grows by 10 with each order of magnitude.
     """
     size = billions(parameters)
     if size is None:

@@ -138,7 +138,7 @@ def confusion_as_printed(judged: Iterable[JudgedOriginal]) -> Confusion:
 
 
 def confusion_of_correct(judged: Iterable[JudgedOriginal]) -> Confusion:
-    """Compute AC, NC and MX over correctly judged originals, as the text of appendix F says."""
+    """Compute AC, NC and MX over correctly judged originals, as defined in appendix F's text."""
     return _confusion(
         list(case.flipped.values()) for case in judged if case.correct and case.variants
     )

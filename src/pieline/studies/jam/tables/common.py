@@ -240,7 +240,7 @@ def _keys_of(metrics: JamMetrics) -> dict[str, str]:
 
 
 def code_of(language: str) -> str:
-    """Return the uppercase language code shown in narrow columns."""
+    """Return the uppercase code of a language, for narrow columns."""
     return get_language(language).code.upper()
 
 

@@ -93,7 +93,7 @@ def _numbers(inputs: DisplayInputs, measures: Iterable[Measure[JamMetrics]]) -> 
 
 
 def drift_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers in Table 3."""
+    """Return the successes and the negative drift of our runs (Table 3)."""
     return _numbers(inputs, (SUCCESS, DRIFT))
 
 
@@ -127,7 +127,7 @@ DRIFT_TABLE = Table(
 
 
 def usage_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers in Table 5."""
+    """Return the successes and the negative drift of our runs by usage (Table 5)."""
     literal_success, _, literal_drift = LITERAL
     idiomatic_success, _, idiomatic_drift = IDIOMATIC
     return _numbers(
@@ -169,7 +169,7 @@ USAGE_TABLE = Table(
 
 
 def confusion_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers in Table 6."""
+    """Return our numbers of all-confused, none-confused and mixed originals (Table 6)."""
     return _numbers(inputs, CONFUSION)
 
 
@@ -242,9 +242,10 @@ ORIGINALS_TABLE = Table(
 def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> TableContent:
     """Lay out a result table.
 
-    The rows are those of the paper in its order, followed by additional rows of ours. If the table
-    shows only this run's models, its rows have the order of the configuration. Columns are repeated
-    for each language; languages that do not fit side by side are placed below (see `_Block`).
+    The printed rows come first, in printed order, followed by our additional rows. If the table
+    shows only the models of this run, the rows have the order of the configuration. Columns are
+    repeated for each language. Languages that do not fit side by side are placed below each other
+    (see `_Block`).
     """
     metrics = load_records(inputs.metrics, JamMetrics)
     runs = by_run(metrics)
