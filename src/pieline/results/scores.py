@@ -1,4 +1,4 @@
-"""The tables with which a run ends in the terminal: its models beside the reference rows."""
+"""Format the scores that a finished run prints: its models, reference models, printed scores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,15 +15,21 @@ from pieline.results.numbers import in_words, run_in_words, word
 from pieline.results.run_results import RunResults, ShownStudy
 
 _DIFFERENCE = "_difference"
-"""Ending of the measure of a difference between two models."""
+"""Suffix of the name of a measure that is a difference between two models."""
 _INTERVAL = "95%"
 _WIDEST = 1000
-"""Width at which no table is folded."""
+"""Width in characters at which no line of a table is wrapped."""
 
 
 @dataclass
 class _Row:
-    """A row: the model, its numbers by measure, and their differences to the reference model."""
+    """A row of a table.
+
+    Attributes:
+        model: Name of the model in models.yaml.
+        numbers: Numbers of the model by measure.
+        differences: Differences to the first reference model, by measure.
+    """
 
     model: str
     numbers: dict[str, Number] = field(default_factory=dict)
@@ -31,102 +37,148 @@ class _Row:
 
 
 _Rows = dict[tuple[str, str], _Row]
-"""Rows by group and label; a group is a query mode or a language, in words."""
+"""Rows by group (a query mode or language, in words) and by label of the row."""
 
 
 def describe_scores(results: RunResults, numbers: Sequence[Number], width: int) -> str:
     """Return the main scores of a run's models as aligned tables, one per study.
 
-    In each query mode or language, the models that are not in the paper come first, then the
-    study's reference models, then the others, and last the best printed row.
+    Each query mode or language lists the user's own models, the study's reference models, the
+    paper's other models, and the row with the best printed score.
 
     Args:
         results: What the run shows.
         numbers: All numbers of the run.
-        width: Width of the terminal. If the measures do not fit side by side, each has a table.
+        width: Width of the terminal. If a table with all measures is wider, each measure has a
+            table of its own.
     """
-    texts = []
+    tables = []
     for study in results.studies:
-        rows = _rows(results, study, numbers)
-        if not any(number.shown for row in rows.values() for number in row.numbers.values()):
+        rows = _rows_of_study(results, study, numbers)
+        if not any(_has_score(row) for row in rows.values()):
             continue
-        first = (*results.others, *study.reference_models)
-        text = _table(results, study, rows, study.main_measures, first)
-        if max(map(len, text.splitlines())) > width:
-            tables = [_table(results, study, rows, [name], first) for name in study.main_measures]
-            text = "\n".join(tables)
-        texts.append(text)
-    return "\n".join(texts)
+        table = _format_table(results, study, rows, study.main_measures)
+        if max(map(len, table.splitlines())) <= width:
+            tables.append(table)
+        else:
+            tables += [
+                _format_table(results, study, rows, [measure]) for measure in study.main_measures
+            ]
+    return "\n".join(tables)
 
 
-def _rows(results: RunResults, study: ShownStudy, numbers: Sequence[Number]) -> _Rows:
-    """Return the rows of a study's main tables, and the printed rows that the run lacks."""
-    is_sample = results.data == "sample"  # not what the papers' numbers were computed on
-    main = [
-        replace(number, printed=None) if is_sample else number
+def _has_score(row: _Row) -> bool:
+    """Return whether a row has a score of ours."""
+    return any(number.shown for number in row.numbers.values())
+
+
+def _rows_of_study(results: RunResults, study: ShownStudy, numbers: Sequence[Number]) -> _Rows:
+    """Return the rows of a study's main tables, including rows that have only printed numbers."""
+    main_numbers = [
+        number
         for number in numbers
-        if {*study.main_tables} & {*number.tables} and number.measure in study.main_measures
+        if set(study.main_tables) & set(number.tables) and number.measure in study.main_measures
     ]
-    has_seeds = len({number.seed for number in main if number.shown}) > 1
+    if results.data == "sample":
+        # The printed numbers were computed on other data.
+        main_numbers = [replace(number, printed=None) for number in main_numbers]
+    has_seeds = len({number.seed for number in main_numbers if number.shown}) > 1
 
-    def key(number: Number) -> tuple[str, str]:
+    def group_and_label(number: Number) -> tuple[str, str]:
         run = replace(number, setting="", seed="", scope="")
-        seed = number.seed if has_seeds else ""
-        model = replace(run, setting=number.setting, seed=seed, what="", measure="")
-        model = replace(model, query_mode="", language="")
+        model = replace(
+            number,
+            seed=number.seed if has_seeds else "",
+            scope="",
+            what="",
+            measure="",
+            query_mode="",
+            language="",
+        )
         loss = f" ({number.loss} loss)" if number.loss else ""
         return run_in_words(run), f"{in_words(model, results.labels)}{loss}"
 
     rows: _Rows = {}
-    for number in main:
-        rows.setdefault(key(number), _Row(number.model)).numbers[number.measure] = number
+    for number in main_numbers:
+        row = rows.setdefault(group_and_label(number), _Row(number.model))
+        row.numbers[number.measure] = number
     for number in numbers:
-        row = None if number.scope else rows.get(key(number))
-        if row and number.against in study.reference_models[:1]:
+        key = group_and_label(number)
+        if number.scope or key not in rows:
+            continue
+        row = rows[key]
+        if number.against in study.reference_models[:1]:
             row.differences[number.measure.removesuffix(_DIFFERENCE)] = number
-        # A mean over one seed has the interval of this seed.
-        same = row and row.numbers.get(number.measure)
-        if row and same and same.low is None and number.seed == same.seeds and not number.against:
-            row.numbers[number.measure] = replace(same, low=number.low, high=number.high)
+        mean = row.numbers.get(number.measure)
+        is_only_seed = mean is not None and number.seed == mean.seeds and not number.against
+        if mean is not None and is_only_seed and mean.low is None:
+            # A mean over one seed has the interval of this seed.
+            row.numbers[number.measure] = replace(mean, low=number.low, high=number.high)
     return rows
 
 
-def _table(
-    results: RunResults,
-    study: ShownStudy,
-    rows: _Rows,
-    measures: Sequence[str],
-    first: Sequence[str],
+def _format_table(
+    results: RunResults, study: ShownStudy, rows: _Rows, measures: Sequence[str]
 ) -> str:
-    """Return the table of some measures; a column without any value is left out."""
-    lines: list[tuple[str, _Row | None]] = []
-    for group in dict.fromkeys(group for group, _ in rows):
-        of_group = {label: row for (name, label), row in rows.items() if name == group}
-        run = [each for each in of_group.items() if any(n.shown for n in each[1].numbers.values())]
-        run.sort(key=lambda each: [*first, each[1].model].index(each[1].model))
-        lines += [(group or "all", None), *((f"  {label}", row) for label, row in run)]
-        for is_tuned in sorted({_is_tuned(row) for _, row in run}):
-            same = {label: row for label, row in of_group.items() if _is_tuned(row) == is_tuned}
-            lines += _best_printed(same, measures[0])
+    """Return a table of measures as text; columns without any value are omitted."""
+    labeled_rows = _order_rows(rows, measures[0], (*results.others, *study.reference_models))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     table.add_column(study.paper, no_wrap=True)
-    columns: list[Callable[[_Row], str]] = []
-    reference = results.labels.get(next(iter(study.reference_models), ""), "")
-    every = [number for row in rows.values() for number in row.numbers.values()]
-    units = {number.measure: number.unit for number in every if number.unit}
+    first_references = study.reference_models[:1]
+    reference_label = results.labels.get(first_references[0], "") if first_references else ""
+    cell_functions: list[Callable[[_Row], str]] = []
     for measure in measures:
-        for header, text in _columns(measure, units.get(measure, ""), reference).items():
-            if any(row and text(row) for _, row in lines):
-                justify: Literal["left", "right"] = (
-                    "left" if header.strip() == _INTERVAL else "right"
-                )
+        unit = _unit_of(measure, rows)
+        for header, format_cell in _columns(measure, unit, reference_label).items():
+            if any(row and format_cell(row) for _, row in labeled_rows):
+                is_interval = header.strip() == _INTERVAL
+                justify: Literal["left", "right"] = "left" if is_interval else "right"
                 table.add_column(header, justify=justify, no_wrap=True)
-                columns.append(text)
-    for label, row in lines:
-        table.add_row(label, *(text(row) if row else "" for text in columns))
-    console = Console(file=(buffer := StringIO()), width=_WIDEST)
-    console.print(table)
+                cell_functions.append(format_cell)
+    for label, row in labeled_rows:
+        cells = [format_cell(row) if row else "" for format_cell in cell_functions]
+        table.add_row(label, *cells)
+    buffer = StringIO()
+    Console(file=buffer, width=_WIDEST).print(table)
     return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().splitlines())
+
+
+def _order_rows(
+    rows: _Rows, measure: str, first_models: Sequence[str]
+) -> list[tuple[str, _Row | None]]:
+    """Return the lines of a table: per group, a title, rows with scores, and the best printed rows.
+
+    Args:
+        rows: Rows by group and label.
+        measure: Measure that decides which printed row is the best.
+        first_models: Names of the models whose rows come first.
+
+    Returns:
+        The label and the row of each line; for a title, the row is None.
+    """
+    lines: list[tuple[str, _Row | None]] = []
+    for group in dict.fromkeys(group for group, _ in rows):
+        rows_of_group = {label: row for (name, label), row in rows.items() if name == group}
+        scored = [(label, row) for label, row in rows_of_group.items() if _has_score(row)]
+        scored.sort(key=lambda labeled: [*first_models, labeled[1].model].index(labeled[1].model))
+        lines.append((group or "all", None))
+        lines += [(f"  {label}", row) for label, row in scored]
+        # Fine-tuned models and other models are compared with different printed rows.
+        for is_tuned in sorted({_is_tuned(row) for _, row in scored}):
+            alike = {
+                label: row for label, row in rows_of_group.items() if _is_tuned(row) == is_tuned
+            }
+            lines += _best_printed(alike, measure)
+    return lines
+
+
+def _unit_of(measure: str, rows: _Rows) -> str:
+    """Return the unit of a measure; empty if no number states a unit."""
+    for row in rows.values():
+        number = row.numbers.get(measure)
+        if number and number.unit:
+            return number.unit
+    return ""
 
 
 def _is_tuned(row: _Row) -> bool:
@@ -134,12 +186,15 @@ def _is_tuned(row: _Row) -> bool:
 
 
 def _columns(measure: str, unit: str, reference: str) -> dict[str, Callable[[_Row], str]]:
-    """Return the texts of the columns of a measure by header."""
+    """Return a function for each column of a measure, which formats the column's cell in a row.
+
+    The functions are ordered by column, and keyed by the header of the column.
+    """
     return {
         ", ".join(filter(None, (word(measure), unit))): partial(_score, measure),
         _INTERVAL: partial(_score_interval, measure),
         f"to {reference}": partial(_difference, measure),
-        f"{_INTERVAL} ": partial(_difference_interval, measure),
+        f"{_INTERVAL} ": partial(_difference_interval, measure),  # a space makes the key unique
         "printed": partial(_printed, measure),
         "ours - printed": partial(_difference_to_printed, measure),
     }
@@ -174,27 +229,39 @@ def _difference_to_printed(measure: str, row: _Row) -> str:
 
 
 def _signed(value: float | None, number: Number) -> str:
+    """Format a difference with its sign and the decimals of a number."""
     text = rounded(value, number.decimals)
-    return f"+{text}" if value and value > 0 and float(text) else text
+    is_positive = bool(text) and float(text) > 0
+    return f"+{text}" if is_positive else text
 
 
 def _interval(number: Number | None) -> str:
     if number is None or number.low is None or number.high is None:
         return ""
-    decimals = max(number.decimals - 1, 0)
+    decimals = max(number.decimals - 1, 0)  # bounds are less certain than the number
     return f"[{rounded(number.low, decimals)}, {rounded(number.high, decimals)}]"
 
 
 def _best_printed(rows: Mapping[str, _Row], measure: str) -> list[tuple[str, _Row]]:
-    """Return the row with the best printed number of a measure, without our numbers."""
-    numbers = {label: row.numbers[measure] for label, row in rows.items() if measure in row.numbers}
-    printed = {label: one.printed for label, one in numbers.items() if one.printed is not None}
+    """Return the row with the best printed number of a measure, without our numbers.
+
+    The list is empty if no number of the measure is printed.
+    """
+    printed: dict[str, float] = {}
+    is_low_better = False
+    for label, row in rows.items():
+        number = row.numbers.get(measure)
+        if number and number.printed is not None:
+            printed[label] = number.printed
+        if number and number.better == "low":
+            is_low_better = True
     if not printed:
         return []
-    is_low = any(number.better == "low" for number in numbers.values())
-    best = (min if is_low else max)(printed, key=lambda label: printed[label])
-    theirs = {
+    choose_best = min if is_low_better else max
+    best_label = choose_best(printed, key=lambda label: printed[label])
+    best_row = rows[best_label]
+    printed_numbers = {
         name: replace(number, ours=None, low=None, high=None, verdict=NOT_RUN)
-        for name, number in rows[best].numbers.items()
+        for name, number in best_row.numbers.items()
     }
-    return [(f"  best printed: {best}", _Row(rows[best].model, theirs))]
+    return [(f"  best printed: {best_label}", _Row(best_row.model, printed_numbers))]

@@ -1,4 +1,4 @@
-"""Show how a table is made: its rules, what their scripts call, and its files in a run."""
+"""Show how a table is made: the rules, the functions that their scripts call, and the files."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ from pieline.core.sidecars import Sidecar, sidecar_of
 from pieline.reporting.numbers import Number, read_numbers
 
 NOT_SHOWN = "pieline.core."
-"""Modules whose functions read, write and check files for all jobs."""
+"""Prefix of the modules that a trace omits, because all jobs use their functions."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Step:
     Attributes:
         name: Name of the rule, script, function or measure.
         place: `file:line` relative to the project.
-        text: First sentence of its docstring.
-        level: Depth: 0 for a rule, 1 for what it runs.
+        text: First sentence of the docstring of this rule, script or function.
+        level: Depth of indentation; 0 for a rule.
     """
 
     name: str
@@ -38,80 +38,91 @@ class Step:
     level: int
 
     def __str__(self) -> str:
-        line = f"{'  ' * self.level}{self.name}  {self.place}"
-        return f"{line}\n{'  ' * self.level}    {self.text}" if self.text else line
+        indentation = "  " * self.level
+        line = f"{indentation}{self.name}  {self.place}"
+        return f"{line}\n{indentation}    {self.text}" if self.text else line
 
 
 def rule_graph(mermaid: str) -> dict[str, set[str]]:
-    """Return each rule of Snakemake's graph (`--rulegraph mermaid-js`) with the rules before it."""
-    names = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", mermaid, flags=re.MULTILINE))
-    graph: dict[str, set[str]] = {name: set() for name in sorted(names.values())}
-    for one, other in re.findall(r"^\s*(id\d+) --> (id\d+)$", mermaid, flags=re.MULTILINE):
-        graph[names[other]].add(names[one])
+    """Parse the graph of rules that Snakemake prints with `--rulegraph mermaid-js`.
+
+    Returns:
+        The rules on whose outputs each rule depends, by name of the rule.
+    """
+    rule_by_id = dict(re.findall(r"^\s*(id\d+)\[(\w+)\]$", mermaid, flags=re.MULTILINE))
+    graph: dict[str, set[str]] = {rule: set() for rule in sorted(rule_by_id.values())}
+    edges = re.findall(r"^\s*(id\d+) --> (id\d+)$", mermaid, flags=re.MULTILINE)
+    for earlier_id, later_id in edges:
+        graph[rule_by_id[later_id]].add(rule_by_id[earlier_id])
     return graph
 
 
 def rules_in_order(mermaid: str) -> list[str]:
-    """Return the rules of Snakemake's graph in running order."""
+    """Return the rules of Snakemake's graph in the order in which they run."""
     return list(TopologicalSorter(rule_graph(mermaid)).static_order())
 
 
 def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
-    """Yield each rule and the functions that its script calls.
+    """Yield the steps of each rule: the rule, its script, and the functions that the script calls.
 
     Args:
         rules: Names of rules.
-        root: The project's folder.
+        root: Folder of the project.
     """
     blocks = _rule_blocks(root)
     for rule in rules:
+        # Only the rule with a computed name is missing.
         place, block = blocks[rule] if rule in blocks else blocks[""]
         yield Step(rule, place, _first_sentence(_docstring(block)), 0)
-        script = re.search(r'"\.\./(scripts/\w+\.py)"', block)
-        if not script:
+        script_path = re.search(r'"\.\./(scripts/\w+\.py)"', block)
+        if not script_path:
             continue
-        yield Step(script[1], f"{script[1]}:1", _first_sentence(_module(root / script[1])), 1)
-        for function in _called(root / script[1], root):
+        script = script_path[1]
+        yield Step(script, f"{script}:1", _first_sentence(_parse_module(root / script)), 1)
+        for function in _called_functions(root / script, root):
             yield function
-            yield from _called_by(function, root)
-        if asked := re.search(r'LLM_TASKS\["(\w+)"\]', block):
-            yield from _task(asked[1], root)
+            yield from _functions_called_by(function, root)
+        task_kind = re.search(r'LLM_TASKS\["(\w+)"\]', block)
+        if task_kind:
+            yield from _steps_of_task(task_kind[1], root)
 
 
 def _rule_blocks(root: Path) -> dict[str, tuple[str, str]]:
-    """Return place and text of each rule.
+    """Return the place (`file:line`) and the text of each rule by name.
 
-    A rule that `use`s another one has the other's text. The rule with a computed name (`name:`),
-    which takes files from archives, has an empty name.
+    A rule that reuses another rule (`use rule a as b`) has the text of that rule. The rule with a
+    computed name (`name:`), which takes files from archives, has an empty name.
     """
     blocks: dict[str, tuple[str, str]] = {}
-    uses: dict[str, tuple[str, str]] = {}
+    place_and_reused_rule: dict[str, tuple[str, str]] = {}
+    start_of_rule = re.compile(r"\s*(?:rule|checkpoint)\b ?(\w*):|use rule (\w+) as (\w+)")
     for file in sorted((root / "rules").glob("*.smk")):
         lines = file.read_text(encoding="utf-8").splitlines()
-        starts = []
-        for number, line in enumerate(lines):
-            if found := re.match(r"\s*(?:rule|checkpoint)\b ?(\w*):|use rule (\w+) as (\w+)", line):
-                starts.append((number, found))
-        bounds = [number for number, _ in starts] + [len(lines)]
-        for (number, found), end in zip(starts, bounds[1:], strict=True):
-            name, used, new_name = found.groups()
-            place = f"rules/{file.name}:{number + 1}"
-            if used:
-                uses[new_name] = place, used
+        starts = [place for place, line in enumerate(lines) if start_of_rule.match(line)]
+        ends = [*starts[1:], len(lines)]
+        for start, end in zip(starts, ends, strict=False):
+            match = start_of_rule.match(lines[start])
+            assert match
+            name, reused_rule, new_name = match.groups()
+            place = f"rules/{file.name}:{start + 1}"
+            if reused_rule:
+                place_and_reused_rule[new_name] = place, reused_rule
             else:
-                blocks[name] = place, "\n".join(lines[number:end])
-    for new_name, (place, used) in uses.items():
-        blocks[new_name] = place, blocks[used][1]
+                blocks[name] = place, "\n".join(lines[start:end])
+    for new_name, (place, reused_rule) in place_and_reused_rule.items():
+        _, text = blocks[reused_rule]
+        blocks[new_name] = place, text
     return blocks
 
 
 def _docstring(block: str) -> str:
-    found = re.search(r'"""(.*?)"""', block, flags=re.DOTALL)
-    return found[1] if found else ""
+    """Return the first docstring in the text of a rule; empty if there is none."""
+    docstring = re.search(r'"""(.*?)"""', block, flags=re.DOTALL)
+    return docstring[1] if docstring else ""
 
 
 def _first_sentence(text: str | ast.AST) -> str:
-    """Return the first sentence of a docstring, or of that of a module, class or function."""
+    """Return the first sentence of a docstring: a text, or that of a module, class or function."""
     if isinstance(text, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         text = ast.get_docstring(text) or ""
     words = " ".join(str(text).split())
@@ -119,12 +130,12 @@ def _first_sentence(text: str | ast.AST) -> str:
 
 
 @cache
-def _module(path: Path) -> ast.Module:
+def _parse_module(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _imported(tree: ast.Module) -> dict[str, tuple[str, str]]:
-    """Return module and original name of each name that is imported from this library."""
+def _imported_names(tree: ast.Module) -> dict[str, tuple[str, str]]:
+    """Return the module and the original name of each name that is imported from this library."""
     return {
         alias.asname or alias.name: (node.module, alias.name)
         for node in ast.walk(tree)
@@ -133,13 +144,22 @@ def _imported(tree: ast.Module) -> dict[str, tuple[str, str]]:
     }
 
 
-def _called(
+def _called_functions(
     file: Path, root: Path, part: ast.AST | None = None, *, level: int = 2
 ) -> Iterator[Step]:
-    """Yield the functions of the library that a file, or a part of it, calls, in order."""
-    tree = _module(file)
-    imported = {node.name: (_name(file, root), node.name) for node in _functions(file, root)}
-    imported |= _imported(tree)
+    """Yield the functions of the library that a file calls, in the order of the first calls.
+
+    Args:
+        file: Script or module.
+        root: Folder of the project.
+        part: Part of the file to search, such as a function; None for the entire file.
+        level: Level of the steps.
+    """
+    tree = _parse_module(file)
+    imported = {
+        node.name: (_module_name(file, root), node.name) for node in _public_functions(file, root)
+    }
+    imported |= _imported_names(tree)
     calls = [node for node in ast.walk(part or tree) if isinstance(node, ast.Call)]
     seen = set()
     for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
@@ -148,99 +168,107 @@ def _called(
         if name in seen or not module or module.startswith(NOT_SHOWN):
             continue
         seen.add(name)
-        if found := _definition(module, original, root, level):
-            yield found
+        function = _find_function(module, original, root, level)
+        if function:
+            yield function
 
 
-def _functions(file: Path, root: Path) -> list[ast.FunctionDef]:
-    """Return the public functions of a module of the library; none of a script."""
+def _public_functions(file: Path, root: Path) -> list[ast.FunctionDef]:
+    """Return the public functions of a module of the library; for a script, an empty list."""
     if not file.is_relative_to(root / "src"):
         return []
-    functions = [node for node in _module(file).body if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in _parse_module(file).body if isinstance(node, ast.FunctionDef)]
     return [node for node in functions if not node.name.startswith("_")]
 
 
-def _called_by(function: Step, root: Path) -> Iterator[Step]:
-    """Yield the functions that a study's function calls."""
+def _functions_called_by(function: Step, root: Path) -> Iterator[Step]:
+    """Yield the functions that a function calls, if it is in a package of a study."""
     file = root / function.place.partition(":")[0]
     if {"studies", "beyond"} & set(file.parts):
-        [node] = [each for each in _functions(file, root) if each.name == function.name]
-        yield from _called(file, root, node, level=function.level + 1)
+        for node in _public_functions(file, root):
+            if node.name == function.name:
+                yield from _called_functions(file, root, node, level=function.level + 1)
 
 
-def _name(file: Path, root: Path) -> str:
+def _module_name(file: Path, root: Path) -> str:
     return ".".join(file.relative_to(root / "src").with_suffix("").parts)
 
 
-def _file(module: str, root: Path) -> Path:
+def _module_file(module: str, root: Path) -> Path:
     place = root / "src" / Path(*module.split("."))
     package = place / "__init__.py"
     return package if package.exists() else place.with_suffix(".py")
 
 
-def _definition(module: str, name: str, root: Path, level: int = 2) -> Step | None:
-    """Return where a module defines a function; None for a class or another value."""
-    file = _file(module, root)
-    for node in _module(file).body:
+def _find_function(module: str, name: str, root: Path, level: int = 2) -> Step | None:
+    """Return the step of a function that a module defines; None for a class or another value."""
+    file = _module_file(module, root)
+    for node in _parse_module(file).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             place = f"{file.relative_to(root)}:{node.lineno}"
             return Step(name, place, _first_sentence(node), level)
     return None
 
 
-def _task(name: str, root: Path) -> Iterator[Step]:
-    """Yield the class of a kind of questions, and what its methods call."""
+def _steps_of_task(name: str, root: Path) -> Iterator[Step]:
+    """Yield the class of a kind of questions to language models, and what its methods call."""
     for file in sorted((root / "src/pieline/studies").glob("*/tasks.py")):
-        tree = _module(file)
+        tree = _parse_module(file)
         for node in ast.walk(tree):
             if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "LLMTaskSpec"):
                 continue
-            given = {word.arg: word.value for word in node.keywords}
-            values = [*node.args, *given.values()]
-            if not any(isinstance(each, ast.Constant) and each.value == name for each in values):
+            keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+            arguments = [*node.args, *keywords.values()]
+            constants = [each.value for each in arguments if isinstance(each, ast.Constant)]
+            if name not in constants:
                 continue
-            task = given.get("task") or node.args[1]
-            module, original = _imported(tree)[ast.unparse(task)]
-            yield from _class(module, original, root)
+            task = keywords.get("task") or node.args[1]
+            module, original = _imported_names(tree)[ast.unparse(task)]
+            yield from _steps_of_class(module, original, root)
 
 
-def _class(module: str, name: str, root: Path) -> Iterator[Step]:
-    file = _file(module, root)
-    for node in _module(file).body:
+def _steps_of_class(module: str, name: str, root: Path) -> Iterator[Step]:
+    file = _module_file(module, root)
+    for node in _parse_module(file).body:
         if isinstance(node, ast.ClassDef) and node.name == name:
             place = f"{file.relative_to(root)}:{node.lineno}"
             yield Step(name, place, _first_sentence(node), 2)
-            yield from _called(file, root, node, level=3)
+            yield from _called_functions(file, root, node, level=3)
 
 
 def steps_of_display(name: str, root: Path) -> Iterator[Step]:
-    """Yield where a table or figure is declared, and the functions that make it.
+    """Yield the declaration of a table or figure, and the functions that make it.
 
     Raises:
         UserError: There is no such table or figure.
     """
-    declared = _displays(root)
+    declared = _declared_displays(root)
     if name not in declared:
         raise UserError("no such table or figure", where=name, hint=nearest(name, declared))
     file, node = declared[name]
     kind, place = ast.unparse(node.func).lower(), f"{file.relative_to(root)}:{node.lineno}"
     yield Step(f"{kind} {name}", place, ast.literal_eval(node.args[2]), 0)
-    yield from _makers(node, file, root)
+    yield from _steps_of_makers(node, file, root)
 
 
 @cache
-def _displays(root: Path) -> dict[str, tuple[Path, ast.Call]]:
-    """Return file and declaration of each table and figure; a table replaces a figure's name."""
-    return {
-        str(node.args[0].value): (file, node)
-        for file in sorted((root / "src/pieline").rglob("*.py"))
-        if {"studies", "beyond"} & set(file.parts)
-        for node in ast.walk(_module(file))
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "id", "") in ("Table", "Figure")
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
-    }
+def _declared_displays(root: Path) -> dict[str, tuple[Path, ast.Call]]:
+    """Return the file and the declaration of each table and figure by name.
+
+    A declaration is a call such as `Table("jam_drift", …)` in a package of a study.
+    """
+    declarations = {}
+    for file in sorted((root / "src/pieline").rglob("*.py")):
+        if not {"studies", "beyond"} & set(file.parts):
+            continue
+        for node in ast.walk(_parse_module(file)):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            is_display = getattr(node.func, "id", "") in ("Table", "Figure")
+            name = node.args[0]
+            if is_display and isinstance(name, ast.Constant):
+                declarations[str(name.value)] = (file, node)
+    return declarations
 
 
 def output_of(name: str, display: Step) -> str:
@@ -249,50 +277,56 @@ def output_of(name: str, display: Step) -> str:
     return f"paper_tables/{folder}{name}.{'pdf' if folder else 'tex'}"
 
 
-def _makers(declared: ast.Call, file: Path, root: Path) -> Iterator[Step]:
-    """Yield the functions that select a display's numbers and that make it."""
-    given = {word.arg: word.value for word in declared.keywords}
-    fields = ("name", "place", "caption", "make", "inputs", "numbers")
-    given |= dict(zip(fields, declared.args, strict=False))
-    module = _name(file, root)
-    imported = _imported(_module(file))
-    for field in ("inputs", "numbers", "make"):
-        for node in ast.walk(given.get(field, ast.Constant(None))):
+def _steps_of_makers(declared: ast.Call, file: Path, root: Path) -> Iterator[Step]:
+    """Yield the functions in a declaration: those for the inputs, for the numbers, and `make`."""
+    arguments = {keyword.arg: keyword.value for keyword in declared.keywords}
+    positional = ("name", "place", "caption", "make", "inputs", "numbers")
+    arguments |= dict(zip(positional, declared.args, strict=False))
+    own_module = _module_name(file, root)
+    imported = _imported_names(_parse_module(file))
+    for argument in ("inputs", "numbers", "make"):
+        if argument not in arguments:
+            continue
+        for node in ast.walk(arguments[argument]):
             if isinstance(node, ast.Name):
-                found = _definition(*imported.get(node.id, (module, node.id)), root, level=1)
-                if found:
-                    yield found
+                module, name = imported.get(node.id, (own_module, node.id))
+                function = _find_function(module, name, root, level=1)
+                if function:
+                    yield function
 
 
 def measures_of(display: str, name: str, root: Path) -> list[Step]:
-    """Return where the measures with this name that a display may show are declared.
+    """Return the declarations of measures with this name that a table or figure may show.
 
     Raises:
-        UserError: The modules behind the display declare none.
+        UserError: The modules that the table or figure depends on declare no such measure.
     """
-    file = root / next(steps_of_display(display, root)).place.partition(":")[0]
-    import_module(_name(file, root))
-    found, names = [], set()
+    declaration = next(steps_of_display(display, root))
+    file_of_display = root / declaration.place.partition(":")[0]
+    import_module(_module_name(file_of_display, root))
+    steps: list[Step] = []
+    known_names: set[str] = set()
     for module in sorted(key for key in sys.modules if key.startswith("pieline.")):
-        place = _file(module, root)
-        if not place.exists():  # loaded from another folder
+        file = _module_file(module, root)
+        if not file.exists():  # loaded from another folder
             continue
-        for variable, line in _assigned(place).items():
-            measures = list(_measures(getattr(sys.modules[module], variable, None)))
-            names |= {measure.name for measure in measures}
-            if any(measure.name == name for measure in measures):
-                where = f"{place.relative_to(root)}:{line}"
-                found.append(Step(f"measure {name}", where, f"in {variable}", 0))
-    if not found:
-        raise UserError("no such measure", where=name, hint=nearest(name, names))
-    return found
+        for variable, line in _lines_of_variables(file).items():
+            value = getattr(sys.modules[module], variable, None)
+            names = {measure.name for measure in _measures_in(value)}
+            known_names |= names
+            if name in names:
+                place = f"{file.relative_to(root)}:{line}"
+                steps.append(Step(f"measure {name}", place, f"in {variable}", 0))
+    if not steps:
+        raise UserError("no such measure", where=name, hint=nearest(name, known_names))
+    return steps
 
 
 @cache
-def _assigned(file: Path) -> dict[str, int]:
-    """Return the lines of a module's own variables."""
+def _lines_of_variables(file: Path) -> dict[str, int]:
+    """Return the line of each variable that a module assigns at its top level."""
     lines: dict[str, int] = {}
-    for node in _module(file).body:
+    for node in _parse_module(file).body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
             targets = [node.target]
@@ -302,50 +336,56 @@ def _assigned(file: Path) -> dict[str, int]:
     return lines
 
 
-def _measures(value: object) -> Iterator[Measure[Any]]:
-    """Yield the measures in a value and in the containers in it."""
+def _measures_in(value: object) -> Iterator[Measure[Any]]:
+    """Yield the measures in a value, which may be a measure or nested containers of measures."""
     if isinstance(value, Measure):
         yield value
     elif isinstance(value, Mapping):
-        yield from _measures([*value, *value.values()])
+        yield from _measures_in([*value, *value.values()])
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _measures(each)
+            yield from _measures_in(each)
 
 
 def files_of(numbers: Path, table: str, measure: str) -> list[str]:
-    """Return the files behind the first number of a table in a finished run, that number first.
+    """Return lines for the terminal: the first number of a table, and all files behind it.
+
+    The result is empty if the run is not finished or the table has no such number.
 
     Args:
-        numbers: The run's frame of numbers (`paper_tables/numbers.csv`).
+        numbers: Frame of numbers of the run (`paper_tables/numbers.csv`).
         table: Name of the table.
-        measure: Name of the measure; empty for any.
+        measure: Name of the measure; empty for any measure.
     """
     if not numbers.exists():
         return []
-    shown = [
+    matching_numbers = [
         number
         for number in read_numbers(numbers)
         if table in number.tables and number.files and measure in ("", number.measure)
     ]
-    if not shown:
+    if not matching_numbers:
         return []
-    folder = numbers.parent.parent
-    lines, waiting, seen = [_described(shown[0])], list(shown[0].files), set()
+    run_folder = numbers.parent.parent
+    number = matching_numbers[0]
+    lines = [_describe_number(number)]
+    waiting, seen = list(number.files), set()
     while waiting:
         path = waiting.pop(0)
         if path in seen:
             continue
         seen.add(path)
-        # Recordings are in the project's folder, whatever the folder of the run.
-        place = Path(path) if path.startswith("recordings/") else folder / path
-        lines.append(path if place.exists() else f"{path}  (not in this run)")
-        if Path(sidecar_of(folder / path)).exists():
-            made = load_record(sidecar_of(folder / path), Sidecar)
-            waiting += [*made.made_from, *made.recordings]
+        # Recordings are in the project's folder, whatever the folder of the run is.
+        is_recording = path.startswith("recordings/")
+        file = Path(path) if is_recording else run_folder / path
+        lines.append(path if file.exists() else f"{path}  (not in this run)")
+        sidecar_path = sidecar_of(run_folder / path)
+        if Path(sidecar_path).exists():
+            sidecar = load_record(sidecar_path, Sidecar)
+            waiting += [*sidecar.made_from, *sidecar.recordings]
     return lines
 
 
-def _described(number: Number) -> str:
+def _describe_number(number: Number) -> str:
     keys = (number.model, number.setting, number.query_mode, number.language, number.measure)
     return f"{' '.join(filter(None, keys))} = {number.ours}"

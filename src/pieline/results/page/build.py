@@ -1,7 +1,8 @@
 """Build the results page.
 
-The page is one HTML file. Details on its numbers are loaded on demand from files next to the page.
-These files are scripts that call a function, since browsers do not let a local page read data.
+The page is one HTML file, which loads the details on a number from a file in a folder next to it.
+Each of these files is a script that calls a function with the details, because browsers do not let
+a local page read data files.
 """
 
 import base64
@@ -51,8 +52,9 @@ _RUNS = {
     "shipped rankings": ("runs/shipped", "make reproduce"),
     "public data": ("runs/released", "make verify"),
 }
-"""Folder of the project's own runs, and the command that makes them."""
-_LINKED = re.compile(r'(?<=data-metrics=")[^"]*')
+"""Folder of each run that the Makefile makes, and the command that makes it, by title."""
+_METRIC_FILES = re.compile(r'(?<=data-metrics=")[^"]*')
+"""Metric files of a cell in a table's HTML, separated by spaces."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,12 @@ class TableView:
 
     Attributes:
         study: Study of the table.
-        title: Place in the paper, or the caption of a table that is not in the paper.
-        caption: Caption of the table, or its title with the reason why the table was not made.
-        numbers: Numbers that the paper prints in this table.
-        shown: Declaration of the table; None if the run did not make it.
+        title: Place in the paper; for a table that is not in the paper, its caption.
+        caption: Caption of the table; if the run did not make the table, its title and the reason.
+        numbers: Numbers that the paper prints in the table.
+        shown: Description of the table; None if the run did not make the table.
         cells: Numbers that our table shows; empty if the run did not make the table.
-        command: Command that makes the table, in the papers' full grid if this run did not make it.
+        command: Command that makes the table.
     """
 
     study: ShownStudy
@@ -79,51 +81,54 @@ class TableView:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the table has cells but no number of ours."""
+        """Whether the table has cells but all of our values are unknown."""
         return bool(self.cells) and all(cell.ours is None for cell in self.cells)
 
     def layout(self, places: Mapping[str, int]) -> str:
-        """Return the table as HTML, with metric files replaced by their numbers in `places`."""
+        """Return the table as HTML in which numbers replace the paths of metric files.
 
-        def numbered(paths: re.Match[str]) -> str:
-            return " ".join(str(places[path]) for path in unescape(paths[0]).split())
+        Args:
+            places: Number of each metric file, which is the name of its file with details.
+        """
+
+        def replace_paths(match: re.Match[str]) -> str:
+            paths = unescape(match[0]).split()
+            return " ".join(str(places[path]) for path in paths)
 
         assert self.shown
-        return _LINKED.sub(numbered, read_text(self.shown.files["html"]))
+        return _METRIC_FILES.sub(replace_paths, read_text(self.shown.files["html"]))
 
     @property
     def id(self) -> str:
-        """HTML id of the table's section."""
-        return (
-            f"table-{self.shown.name}"
-            if self.shown
-            else f"absent-{self.study.name}-{self.title.replace(' ', '-')}"
-        )
+        """HTML id of the table's section on the page."""
+        if self.shown:
+            return f"table-{self.shown.name}"
+        return f"absent-{self.study.name}-{self.title.replace(' ', '-')}"
 
     @property
     def differing(self) -> list[Number]:
-        """Numbers that were compared but not reproduced; not all of them are in the layout."""
+        """The paper's numbers that were compared but not reproduced."""
         return _differing(self.numbers)
 
     @property
     def reasons(self) -> Counter[str]:
-        """Reasons why the paper's numbers were not compared, with their counts."""
-        return ranked(filter(None, map(first_reason, self.numbers)))
+        """Reasons why the paper's numbers were not compared, with the count of each reason."""
+        return _count_reasons(self.numbers)
 
     @property
     def needs(self) -> list[str]:
-        """Requirements for comparing the numbers that were not compared, most frequent first."""
+        """What comparing the paper's other numbers requires, most frequent requirement first."""
         return list(ranked(need for number in self.numbers for need in number.needs))
 
     @property
     def cell_reasons(self) -> Counter[str]:
-        """Reasons stated in cells, with their counts."""
+        """Reasons for the verdicts in cells, with the count of each reason."""
         return ranked(cell.reason for cell in self.cells if cell.reason)
 
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study on the page: its printed numbers, and its tables in the paper's order."""
+    """A study on the page: the numbers that the paper prints, and the tables in its order."""
 
     study: ShownStudy
     numbers: list[Number]
@@ -131,28 +136,36 @@ class StudyView:
 
     @property
     def differing(self) -> list[Number]:
-        """Numbers that were compared but not reproduced."""
+        """The paper's numbers that were compared but not reproduced."""
         return _differing(self.numbers)
 
     def section_of(self, number: Number) -> str:
         """Return the HTML id of the section that lists a number."""
-        return next(table.id for table in self.tables if number in table.numbers)
+        for table in self.tables:
+            if number in table.numbers:
+                return table.id
+        raise ValueError(f"in no table: {number}")
 
     @property
     def reasons(self) -> Counter[str]:
-        """Reasons why numbers were not compared, with their counts."""
-        return ranked(filter(None, map(first_reason, self.numbers)))
+        """Reasons why the paper's numbers were not compared, with the count of each reason."""
+        return _count_reasons(self.numbers)
+
+
+def _count_reasons(numbers: Iterable[Number]) -> Counter[str]:
+    reasons = [first_reason(number) for number in numbers]
+    return ranked(reason for reason in reasons if reason)
 
 
 @dataclass(frozen=True)
 class ReproducedTable:
-    """The table with the most reproduced scores, and all of its numbers that were compared.
+    """The printed table with the most reproduced scores, and its numbers that were compared.
 
     Attributes:
         title: Paper and place of the table.
-        rows: Compared numbers by model and run in words, then by measure.
+        rows: Compared numbers by row (label of the model, and run in words), then by measure.
         measures: Measures in the table's order.
-        rest: Count of reproduced numbers elsewhere.
+        rest: Count of the reproduced numbers that are in other places.
     """
 
     title: str
@@ -162,32 +175,39 @@ class ReproducedTable:
 
     @property
     def has_released(self) -> bool:
-        """Whether the authors' scores are known for some numbers."""
-        return any(one.released is not None for row in self.rows.values() for one in row.values())
+        """Whether the authors' run has a score for one of the numbers."""
+        numbers = [number for row in self.rows.values() for number in row.values()]
+        return any(number.released is not None for number in numbers)
 
 
-def _evidence(numbers: Iterable[Number], results: RunResults) -> ReproducedTable | None:
-    """Return the table with most reproduced scores; None if no score was reproduced."""
+def _most_reproduced_table(
+    numbers: Iterable[Number], results: RunResults
+) -> ReproducedTable | None:
+    """Return the table with the most reproduced scores; None if no score was reproduced."""
     numbers = counted(numbers)
     reproduced = [number for number in numbers if number.verdict == "reproduced"]
-    tables = Counter(
+    scores_by_table = Counter(
         (number.study, number.place) for number in reproduced if number.kind == "score"
     )
-    if not tables:
+    if not scores_by_table:
         return None
-    ((study, place), _) = tables.most_common(1)[0]
+    study, place = max(scores_by_table, key=lambda table: scores_by_table[table])
+    numbers_of_table = [
+        number for number in numbers if (number.study, number.place) == (study, place)
+    ]
     rows: dict[tuple[str, str], dict[str, Number]] = {}
-    for number in numbers:
-        if (number.study, number.place) == (study, place) and number.verdict in COMPARED:
+    for number in numbers_of_table:
+        if number.verdict in COMPARED:
             label = results.labels.get(number.model, number.model)
             row = rows.setdefault((label, run_in_words(number)), {})
             row[measure_in_words(number)] = number
-    of_table = sum(one.verdict == "reproduced" for row in rows.values() for one in row.values())
+    shown_numbers = [number for row in rows.values() for number in row.values()]
+    reproduced_in_table = [number for number in shown_numbers if number.verdict == "reproduced"]
     return ReproducedTable(
         title=f"{results.papers()[study]}, {place}",
         rows=rows,
-        measures=list(dict.fromkeys(measure for row in rows.values() for measure in row)),
-        rest=len(reproduced) - of_table,
+        measures=list(dict.fromkeys(map(measure_in_words, shown_numbers))),
+        rest=len(reproduced) - len(reproduced_in_table),
     )
 
 
@@ -197,9 +217,9 @@ class FigureView:
 
     Attributes:
         study: Study of the figure.
-        shown: Declaration of the figure.
-        command: Command that makes it.
-        digest: SHA-256 of the list of its inputs' digests; empty without a sidecar.
+        shown: Description of the figure.
+        command: Command that makes the figure.
+        digest: SHA-256 of the list of the digests of the figure's inputs; empty if unknown.
     """
 
     study: ShownStudy
@@ -210,13 +230,13 @@ class FigureView:
 
 def _figure_view(study: ShownStudy, shown: Shown, options: Sequence[str]) -> FigureView:
     path = shown.files["png"]
-    made_from = dict(load_sidecar(path).made_from) if Path(sidecar_of(path)).exists() else {}
-    return FigureView(
-        study,
-        shown,
-        shlex.join(["snakemake", "--cores", "all", *options, "--", shown.files["pdf"]]),
-        sha256_of(canonical_json(made_from).encode()) if made_from else "",
-    )
+    digest = ""
+    if Path(sidecar_of(path)).exists():
+        inputs = dict(load_sidecar(path).made_from)
+        if inputs:
+            digest = sha256_of(canonical_json(inputs).encode())
+    command = shlex.join(["snakemake", "--cores", "all", *options, "--", shown.files["pdf"]])
+    return FigureView(study, shown, command, digest)
 
 
 def _differing(numbers: Iterable[Number]) -> list[Number]:
@@ -225,7 +245,13 @@ def _differing(numbers: Iterable[Number]) -> list[Number]:
 
 @dataclass(frozen=True)
 class Need:
-    """Requirement for comparing printed numbers, their count, and labels of the affected models."""
+    """A requirement for comparing printed numbers.
+
+    Attributes:
+        what: The requirement.
+        numbers: Count of the numbers that have the requirement.
+        models: Labels of the models of these numbers.
+    """
 
     what: str
     numbers: int
@@ -239,10 +265,10 @@ class PageContent:
     Attributes:
         results: What the run shows.
         numbers: All numbers of the run.
-        claims: The papers' claims.
+        claims: The papers' claims, judged on the printed numbers and on ours.
         catalogue: Printed tables by name.
-        absent: Reasons why CSVs with printed numbers were not made, by name.
-        models: Descriptions of the papers' and the run's models.
+        absent: Why the run did not make a table, by name of the table.
+        models: Descriptions of the papers' models and of the run's models.
     """
 
     results: RunResults
@@ -253,10 +279,13 @@ class PageContent:
     models: Sequence[ModelDescription]
 
     def study_views(self) -> list[StudyView]:
-        """Return the studies with their tables; without printed tables if no number is printed."""
-        printed = self.catalogue if counted(self.numbers) else {}
+        """Return the studies with their tables.
+
+        If none of the numbers is printed, tables that the run did not make are omitted.
+        """
+        catalogue = self.catalogue if counted(self.numbers) else {}
         return [
-            _study_view(study, self.results, self.numbers, printed, self.absent)
+            _study_view(study, self.results, self.numbers, catalogue, self.absent)
             for study in self.results.studies
         ]
 
@@ -269,12 +298,13 @@ class PageContent:
         ]
 
     def own_by_paper(self) -> dict[str, list[OwnMeasure]]:
-        """Return the scores of the run's own models, by the title of the paper."""
-        measures = {
-            study.paper: own_measures(study, self.results, self.numbers)
-            for study in self.results.studies
-        }
-        return {paper: own for paper, own in measures.items() if own}
+        """Return the scores of the user's own models by title of the paper."""
+        measures_by_paper = {}
+        for study in self.results.studies:
+            measures = own_measures(study, self.results, self.numbers)
+            if measures:
+                measures_by_paper[study.paper] = measures
+        return measures_by_paper
 
 
 def write_page(
@@ -286,15 +316,15 @@ def write_page(
     depth: int,
     other: str | None = None,
 ) -> None:
-    """Write the results page and the files with details on its numbers.
+    """Write the results page, and the files with details on the numbers.
 
     Args:
         path: Path of the page.
         content: What the page shows.
-        items: Folder for the detail files; its previous content is deleted.
+        items: Folder for the files with details, whose previous content is deleted.
         template: HTML template.
-        depth: Number of documents shown per query.
-        other: Path of numbers.csv of another run, to which the page links.
+        depth: Number of documents to show per query.
+        other: Path of numbers.csv of another run, to whose page this page links; None for no link.
 
     Raises:
         UserError: A file behind the numbers has changed since they were computed.
@@ -338,75 +368,82 @@ def write_page(
 
 
 def _overview(content: PageContent, of_other: Sequence[Number]) -> dict[str, Any]:
-    """Return the values of the page's first screen by name.
+    """Return the values of template variables for the first screen of the page.
 
     Args:
         content: What the page shows.
-        of_other: Numbers of the other run; empty without one.
+        of_other: Numbers of the other run to which the page links; empty if there is none.
     """
     results, numbers = content.results, content.numbers
-    of_papers = counted(numbers)
-    evidence = _evidence(numbers, results)
+    numbers_of_papers = counted(numbers)
+    own_evidence = _most_reproduced_table(numbers, results)
+    origins: set[str] = set()
+    for number in numbers:
+        if number.origin:
+            origins.update(number.origin.split(", "))
     return {
-        "kind": _kind(results, numbers),
+        "kind": _kind_of_data(results, numbers),
         "mark": results.mark,
         "summary": summarize(numbers),
-        "origins": sorted({name for each in numbers for name in each.origin.split(", ") if name}),
+        "origins": sorted(origins),
         "scores": _scores_by_paper(counted(of_other)),
-        "evidence": evidence or _evidence(of_other, results),
-        "is_own_evidence": evidence is not None,
-        "costs": _costs(of_papers),
-        "needs": _needs(of_papers, results.labels),
+        "evidence": own_evidence or _most_reproduced_table(of_other, results),
+        "is_own_evidence": own_evidence is not None,
+        "costs": _costs(numbers_of_papers),
+        "needs": _needs(numbers_of_papers, results.labels),
     }
 
 
 def _other_runs(project: Path, page: Path) -> dict[str, tuple[str, str]]:
-    """Return links to the pages of the project's other runs, which may not exist yet, by title.
+    """Return links from a page to the pages of the other runs that the Makefile makes.
 
-    Each link comes with the command that makes the run. A run in a folder outside the project has
-    no links.
+    Args:
+        project: Folder of the project.
+        page: Path of the page.
+
+    Returns:
+        The relative path of each page, which may not exist yet, and the command that makes the run,
+        by title of the run; empty for a page outside the project.
     """
     if not page.resolve().is_relative_to(project.resolve()):
         return {}
-    pages = {
-        title: (project / folder / "paper_tables/index.html", command)
-        for title, (folder, command) in _RUNS.items()
-    }
-    return {
-        title: (os.path.relpath(other, page.parent), command)
-        for title, (other, command) in pages.items()
-        if other.resolve() != page.resolve()
-    }
+    links = {}
+    for title, (folder, command) in _RUNS.items():
+        other_page = project / folder / "paper_tables/index.html"
+        if other_page.resolve() != page.resolve():
+            links[title] = (os.path.relpath(other_page, page.parent), command)
+    return links
 
 
-def _kind(results: RunResults, numbers: Sequence[Number]) -> str:
-    """Return the data source, or `mixed` for public data with some cells of sample data."""
-    of_sample = any("sample data" in number.reason for number in numbers)
-    return "mixed" if of_sample and results.data == "released" else results.data
+def _kind_of_data(results: RunResults, numbers: Sequence[Number]) -> str:
+    """Return the source of the data; `mixed` if public data is completed by sample data."""
+    has_sample_data = any("sample data" in number.reason for number in numbers)
+    return "mixed" if has_sample_data and results.data == "released" else results.data
 
 
 def _scores_by_paper(numbers: Iterable[Number]) -> dict[str, tuple[int, int]]:
-    """Return the counts of reproduced and of printed scores, for papers with reproduced scores."""
+    """Count the reproduced and the printed scores of each study that has a reproduced score."""
     scores = [number for number in numbers if number.kind == "score"]
     printed = Counter(number.study for number in scores)
-    equal = Counter(number.study for number in scores if number.verdict == "reproduced")
-    return {paper: (count, printed[paper]) for paper, count in equal.items()}
+    reproduced = Counter(number.study for number in scores if number.verdict == "reproduced")
+    return {study: (count, printed[study]) for study, count in reproduced.items()}
 
 
 def _needs(numbers: Sequence[Number], labels: Mapping[str, str]) -> list[Need]:
-    """Return the requirements for comparing numbers, most frequent first."""
-    models: dict[str, set[str]] = {}
+    """Return the requirements for comparing numbers, most frequent requirement first."""
+    labels_by_need: dict[str, set[str]] = defaultdict(set)
     for number in numbers:
         for need in number.needs:
-            labels_of_need = models.setdefault(need, set())
             if number.model:
-                labels_of_need.add(labels.get(number.model, number.model))
-    counts = ranked(need for number in numbers for need in number.needs)
-    return [Need(need, times, sorted(models[need])) for need, times in counts.items()]
+                labels_by_need[need].add(labels.get(number.model, number.model))
+    count_by_need = ranked(need for number in numbers for need in number.needs)
+    return [
+        Need(need, count, sorted(labels_by_need[need])) for need, count in count_by_need.items()
+    ]
 
 
 def _costs(numbers: Iterable[Number]) -> dict[str, int]:
-    """Return the counts of the numbers that were not compared by what they cost (see `COSTS`)."""
+    """Count the numbers that were not compared by what they require (see `COSTS`)."""
     counts = Counter(cost_of(number) for number in numbers if number.verdict not in COMPARED)
     return {cost: counts[cost] for cost in COSTS if counts[cost]}
 
@@ -414,63 +451,107 @@ def _costs(numbers: Iterable[Number]) -> dict[str, int]:
 def _study_view(
     study: ShownStudy,
     results: RunResults,
-    every: Sequence[Number],
+    numbers: Sequence[Number],
     catalogue: Mapping[str, PrintedTable],
     absent: Mapping[str, str],
 ) -> StudyView:
-    """Return a study with its tables in the paper's order, including tables that were not made."""
-    of_study = [number for number in every if number.study == study.name]
-    numbers = counted(of_study)
-    by_table: dict[str, list[Number]] = defaultdict(list)
-    for number in numbers:
-        by_table[number.tables[0] if number.tables else ""].append(number)
-    printed = {
+    """Return a study with its tables in the paper's order, including tables that were not made.
+
+    Args:
+        study: The study.
+        results: What the run shows.
+        numbers: Numbers of all studies.
+        catalogue: Printed tables by name.
+        absent: Why the run did not make a table, by name of the table.
+    """
+    numbers_of_study = [number for number in numbers if number.study == study.name]
+    printed_numbers = counted(numbers_of_study)
+    numbers_by_table: dict[str, list[Number]] = defaultdict(list)
+    for number in printed_numbers:
+        numbers_by_table[number.tables[0] if number.tables else ""].append(number)
+    printed_tables = {
         table.table: table
         for table in catalogue.values()
         if table.table and table.paper == study.name
     }
-    order = list(printed)
-    waiting = [name for name in order if name in absent]
+    made_tables = {shown.name: shown for shown in study.tables}
+    absent_tables = [name for name in printed_tables if name in absent]
     views = []
-    for shown in study.tables:
-        place = order.index(shown.name) if shown.name in order else 0
-        while waiting and order.index(waiting[0]) < place:
-            name = waiting.pop(0)
-            views.append(_absent_view(study, printed[name], by_table[name], absent[name]))
-        cells = [number for number in of_study if shown.name in number.tables]
-        command = command_of(shown.name, (), results.options)
-        own = by_table[shown.name]
-        views.append(TableView(study, shown.title, shown.caption, own, shown, cells, command))
-    views += [_absent_view(study, printed[name], by_table[name], absent[name]) for name in waiting]
-    listed = {*printed, *(shown.name for shown in study.tables)}
-    rest = [number for number in numbers if not listed.intersection(number.tables[:1])]
-    if rest:
-        views.append(TableView(study, "Running text", "Numbers that only the text prints.", rest))
-    return StudyView(study, numbers, views)
+    for name in _insert_absent(absent_tables, list(made_tables), list(printed_tables)):
+        if name in made_tables:
+            shown = made_tables[name]
+            cells = [number for number in numbers_of_study if name in number.tables]
+            command = command_of(name, (), results.options)
+            views.append(
+                TableView(
+                    study, shown.title, shown.caption, numbers_by_table[name], shown, cells, command
+                )
+            )
+        else:
+            table = printed_tables[name]
+            views.append(_absent_view(study, table, numbers_by_table[name], absent[name]))
+    listed_tables = {*printed_tables, *made_tables}
+    other_numbers = [
+        number
+        for number in printed_numbers
+        if not number.tables or number.tables[0] not in listed_tables
+    ]
+    if other_numbers:
+        caption = "Numbers that only the text prints."
+        views.append(TableView(study, "Running text", caption, other_numbers))
+    return StudyView(study, printed_numbers, views)
+
+
+def _insert_absent(absent: Sequence[str], made: Sequence[str], printed: Sequence[str]) -> list[str]:
+    """Insert the tables that were not made into the list of tables that were made.
+
+    A table that was not made comes before the first table that follows it in the paper.
+
+    Args:
+        absent: Names of the printed tables that were not made, in the paper's order.
+        made: Names of the tables that were made, in the order of the page.
+        printed: Names of all printed tables, in the paper's order.
+    """
+    place_in_paper = {name: place for place, name in enumerate(printed)}
+    waiting = list(absent)
+    names = []
+    for name in made:
+        place = place_in_paper.get(name, 0)
+        while waiting and place_in_paper[waiting[0]] < place:
+            names.append(waiting.pop(0))
+        names.append(name)
+    return names + waiting
 
 
 def _absent_view(
     study: ShownStudy, table: PrintedTable, numbers: list[Number], reason: str
 ) -> TableView:
-    """Return a table that the run did not make, with the reason unless its numbers state theirs."""
-    why = "" if numbers else f" Not made: {reason}."
+    """Return the view of a table that the run did not make.
+
+    The caption contains the reason, unless the table has numbers, which state their own reasons.
+    """
+    caption = f"{table.title}."
+    if not numbers:
+        caption += f" Not made: {reason}."
     command = command_of(table.table, (), None)
-    return TableView(study, table.number, f"{table.title}.{why}", numbers, command=command)
+    return TableView(study, table.number, caption, numbers, command=command)
 
 
 def _search_terms(
     claims: Iterable[JudgedClaim], models: Iterable[ModelDescription]
 ) -> dict[str, list[str]]:
-    """Return search terms by claim id: printed names and labels of the models in the claim."""
-    labels = {model.published_as: model.label for model in models}
-    return {
-        claim.id: [word for name in claim.models for word in (name, labels.get(name, ""))]
-        for claim in claims
-    }
+    """Return printed name and label of each model in a claim, by id of the claim."""
+    label_by_printed_name = {model.published_as: model.label for model in models}
+    terms: dict[str, list[str]] = {}
+    for claim in claims:
+        terms[claim.id] = []
+        for printed_name in claim.models:
+            terms[claim.id] += [printed_name, label_by_printed_name.get(printed_name, "")]
+    return terms
 
 
 def _source(maker: str) -> str:
-    """Return the path of the file that defines the maker of a table or figure."""
+    """Return the path of the file that defines a function, which is named `module:function`."""
     spec = find_spec(maker.partition(":")[0])
     return str(spec.origin) if spec else ""
 
@@ -478,14 +559,24 @@ def _source(maker: str) -> str:
 def _write_items(
     folder: Path, study_of: Mapping[str, ShownStudy], depth: int, options: Sequence[str]
 ) -> None:
-    """Write the details on each metric file, and the texts that they share."""
+    """Write a file with details on each metric file, and a file with the texts of each dataset.
+
+    Args:
+        folder: Folder for the files, whose previous content is deleted.
+        study_of: Study of each metric file, by path.
+        depth: Number of documents to show per query.
+        options: Options of snakemake that select the run.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     pool = Pool()
-    # Only one metric file is kept in memory, since its details have a row per sentence.
-    for number, metric in enumerate(map(load_metric_file, sorted(study_of))):
-        study = study_of[metric.path]
-        evidence = import_object(study.items).evidence(metric, pool, depth) if study.items else None
+    # Details are written one metric file at a time, because they have a row per sentence.
+    for number, metric_path in enumerate(sorted(study_of)):
+        metric = load_metric_file(metric_path)
+        study = study_of[metric_path]
+        evidence = None
+        if study.items:
+            evidence = import_object(study.items).evidence(metric, pool, depth)
         if evidence:
             recordings = study.recordings.get(evidence["predictions"], "")
             evidence["recording"] = recordings if Path(recordings).is_file() else None
@@ -517,15 +608,16 @@ def _write_items(
 
 
 def _write_script(folder: Path, name: str, content: Json) -> None:
-    """Write compressed JSON as a script that passes the JSON to the page."""
+    """Write a script that passes JSON, compressed with gzip, to the page."""
     # zlib is used because the header that gzip.compress writes depends on the version of Python.
-    packed = zlib.compress(canonical_json(content).encode(), level=6, wbits=31)
-    text = base64.b64encode(packed).decode("ascii")
+    gzip_format = 31
+    compressed = zlib.compress(canonical_json(content).encode(), level=6, wbits=gzip_format)
+    text = base64.b64encode(compressed).decode("ascii")
     write_text(folder / f"{name}.js", f'pieline("{name}", "{text}");\n')
 
 
 def _settings(fields: Mapping[str, Any]) -> Json:
-    """Return the settings and weights in a metric file, without null values."""
+    """Return the settings and the weights that a metric file states, without null values."""
     conditions = fields.get("conditions") or {}
     return {
         name: value
@@ -536,14 +628,19 @@ def _settings(fields: Mapping[str, Any]) -> Json:
 
 
 def _scores(fields: Mapping[str, Any], *, depth: int = 2) -> Json:
-    """Return the numbers in a metric file up to a depth, without breakdowns (`by_…`)."""
+    """Return the numbers in a metric file by name, without breakdowns (`by_…`).
+
+    Args:
+        fields: Fields of the metric file.
+        depth: Number of levels of nested fields to include.
+    """
     numbers: Json = {}
     for name, value in fields.items():
         if name.startswith("by_") or name in {"computed_from", "conditions", "judged", "tuning"}:
             continue
         if isinstance(value, Mapping) and depth:
-            inner = _scores(value, depth=depth - 1)
-            numbers |= {f"{name}.{key}": number for key, number in inner.items()}
+            for inner_name, number in _scores(value, depth=depth - 1).items():
+                numbers[f"{name}.{inner_name}"] = number
         elif isinstance(value, int | float) and not isinstance(value, bool):
             numbers[name] = value
     return numbers

@@ -1,4 +1,4 @@
-"""The user's own models beside the reference rows and the printed numbers, for the results page."""
+"""Compare the user's own models with reference models and printed numbers, for the results page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ _MOST_REFERENCES = 3
 
 @dataclass(frozen=True)
 class RowScore:
-    """A score of ours or a printed one, with the label of its model and setting."""
+    """Our score or a printed score, with the label of the model, setting and seed."""
 
     label: str
     value: float
@@ -20,19 +20,20 @@ class RowScore:
 
     @property
     def metrics(self) -> str:
-        """Metric file of the score; empty if there is not exactly one."""
+        """Metric file of the score; empty if the score has no metric file or several ones."""
         return self.number.files[0] if len(self.number.files) == 1 else ""
 
 
 @dataclass(frozen=True)
 class OwnScore:
-    """A score of an own model.
+    """A score of one of the user's own models, with its rank.
 
     Attributes:
         score: The score.
-        rank, of: Rank among the compared scores, and their number including this one. The rank is 0
-            if there are no other scores, or if neither high nor low scores are better.
-        differences: Scores of reference rows, each with the difference (own minus reference).
+        rank: Rank of the score among the compared scores; 0 if there are no other scores, or if
+            neither high nor low scores are better.
+        of: Count of the compared scores, including this score.
+        differences: Scores of reference models, and the difference of this score to each of them.
     """
 
     score: RowScore
@@ -43,14 +44,15 @@ class OwnScore:
 
 @dataclass(frozen=True)
 class OwnMeasure:
-    """Scores of the own models by one measure, on the same data and in the same query mode.
+    """Scores of the user's own models by one measure, on the same data and in one query mode.
 
     Attributes:
         what: Query mode, language and measure in words.
-        is_ranked_among_printed: Whether ranks are among printed scores, or else among this run's.
-        scores: Scores of the own models.
+        is_ranked_among_printed: Whether the scores are ranked among printed scores; otherwise, they
+            are ranked among the scores of this run.
+        scores: Scores of the user's own models.
         run: Scores of the run's other models, best first.
-        printed: Printed scores, best first; empty if none is comparable with this run.
+        printed: Printed scores, best first; empty if none can be compared with this run.
     """
 
     what: str
@@ -61,13 +63,13 @@ class OwnMeasure:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Lowest and highest score."""
-        own = [each.score for each in self.scores]
-        values = [each.value for each in (*own, *self.run, *self.printed)]
+        """Lowest and highest of all scores."""
+        own_scores = [own.score for own in self.scores]
+        values = [score.value for score in (*own_scores, *self.run, *self.printed)]
         return min(values), max(values)
 
     def place(self, score: RowScore) -> float:
-        """Return the place of a score on the axis of a plot, from 0 to 100."""
+        """Return the position of a score on the axis of a plot, from 0 (lowest score) to 100."""
         low, high = self.range
         return 50.0 if low == high else round(100 * (score.value - low) / (high - low), 1)
 
@@ -75,74 +77,122 @@ class OwnMeasure:
 def own_measures(
     study: ShownStudy, results: RunResults, numbers: Sequence[Number]
 ) -> list[OwnMeasure]:
-    """Return the main measures by which the run scored own models."""
-    columns: dict[tuple[str, ...], list[Number]] = {}
+    """Return the scores of the user's own models in a study, for each main measure."""
+    numbers_by_column: dict[tuple[str, ...], list[Number]] = {}
     for number in numbers:
         if number.study == study.name and not number.train_mode:
-            columns.setdefault(_column(number), []).append(number)
-    found = []
-    for column in columns.values():
-        own = [each for each in column if each.model in results.others and each.ours is not None]
-        is_main = any({*study.main_tables} & {*each.tables} for each in own)
-        if is_main and own[0].measure in study.main_measures:
-            found.append(_measure(own, column, study.reference_models, results.labels))
-    return found
+            numbers_by_column.setdefault(_column(number), []).append(number)
+    measures = []
+    for column in numbers_by_column.values():
+        own = [
+            number
+            for number in column
+            if number.model in results.others and number.ours is not None
+        ]
+        is_in_main_table = any(set(study.main_tables) & set(number.tables) for number in own)
+        if is_in_main_table and own[0].measure in study.main_measures:
+            measures.append(_own_measure(own, column, study.reference_models, results.labels))
+    return measures
 
 
 def _column(number: Number) -> tuple[str, ...]:
-    """Return the key that comparable scores share; their prompts may differ."""
+    """Return the keys that are equal for numbers that can be compared; prompts may differ."""
     return (number.language, number.query_mode, number.composition, number.scope, number.measure)
 
 
-def _measure(
+def _own_measure(
     own: Sequence[Number],
     column: Sequence[Number],
-    first: Sequence[str],
+    reference_models: Sequence[str],
     labels: Mapping[str, str],
 ) -> OwnMeasure:
-    scores = _scores(own, labels)
-    own_models = {each.model for each in own}
-    others = [each for each in column if each.model not in own_models]
-    run = _scores(others, labels)
-    # Without a comparable score of this run, nothing shows that the printed ones are comparable.
-    is_comparable = any(each.verdict in COMPARED for each in others)
-    printed = _scores(others, labels, of_paper=True) if is_comparable else []
+    """Compare the scores of the user's own models with the other scores of a column.
+
+    Args:
+        own: Numbers of the user's own models.
+        column: All numbers that can be compared with these numbers.
+        reference_models: Names of the models to compare with, most important first.
+        labels: Labels of models by name.
+    """
+    own_models = {number.model for number in own}
+    others = [number for number in column if number.model not in own_models]
+    own_scores = _scores(own, labels)
+    run_scores = _scores(others, labels)
+    printed_scores: list[RowScore] = []
+    # If no score of this run was compared with a printed score, the data may differ.
+    if any(number.verdict in COMPARED for number in others):
+        printed_scores = _scores(others, labels, of_paper=True)
     sign = 1 if own[0].better == "low" else -1
-    run.sort(key=lambda each: sign * each.value)
-    printed.sort(key=lambda each: sign * each.value)
-    # Reference models come first, in their order; sorting keeps the order of the others.
-    references = sorted(run, key=lambda each: [*first, each.number.model].index(each.number.model))
-    references = references[:_MOST_REFERENCES]
-    if printed:
-        references.append(replace(printed[0], label=f"best printed ({printed[0].label})"))
-    ranked = [sign * each.value for each in printed or [*run, *scores]]
-    of = len(printed) + 1 if printed else len(ranked)
-    has_rank = bool(own[0].better) and of > 1
-    own_scores = []
-    for score in scores:
-        rank = 1 + sum(value < sign * score.value for value in ranked) if has_rank else 0
-        differences = tuple((each, score.value - each.value) for each in references)
-        own_scores.append(OwnScore(score, rank, of, differences))
-    run_of = replace(own[0], setting="", seed="")
+
+    def sort_key(score: RowScore) -> float:
+        """Return a key that sorts better scores first."""
+        return sign * score.value
+
+    run_scores.sort(key=sort_key)
+    printed_scores.sort(key=sort_key)
+    references = _choose_references(run_scores, printed_scores, reference_models)
+    compared_scores = printed_scores or [*run_scores, *own_scores]
+    count = len(printed_scores) + 1 if printed_scores else len(compared_scores)
+    has_rank = bool(own[0].better) and count > 1
+    ranked_scores = []
+    for score in own_scores:
+        better_scores = [other for other in compared_scores if sort_key(other) < sort_key(score)]
+        rank = len(better_scores) + 1 if has_rank else 0
+        differences = tuple((reference, score.value - reference.value) for reference in references)
+        ranked_scores.append(OwnScore(score, rank, count, differences))
+    any_run = replace(own[0], setting="", seed="")
     return OwnMeasure(
-        what=", ".join(filter(None, (run_in_words(run_of), measure_in_words(own[0])))),
-        is_ranked_among_printed=bool(printed),
-        scores=tuple(own_scores),
-        run=tuple(run),
-        printed=tuple(printed),
+        what=", ".join(filter(None, (run_in_words(any_run), measure_in_words(own[0])))),
+        is_ranked_among_printed=bool(printed_scores),
+        scores=tuple(ranked_scores),
+        run=tuple(run_scores),
+        printed=tuple(printed_scores),
     )
+
+
+def _choose_references(
+    run_scores: Sequence[RowScore],
+    printed_scores: Sequence[RowScore],
+    reference_models: Sequence[str],
+) -> list[RowScore]:
+    """Return the scores of the reference models, then other scores, and the best printed score.
+
+    Args:
+        run_scores: Scores of the run's models, best first.
+        printed_scores: Printed scores, best first.
+        reference_models: Names of the reference models, most important first.
+    """
+
+    def place(score: RowScore) -> int:
+        model = score.number.model
+        is_reference = model in reference_models
+        return reference_models.index(model) if is_reference else len(reference_models)
+
+    references = sorted(run_scores, key=place)[:_MOST_REFERENCES]
+    if printed_scores:
+        best = printed_scores[0]
+        references.append(replace(best, label=f"best printed ({best.label})"))
+    return references
 
 
 def _scores(
     numbers: Sequence[Number], labels: Mapping[str, str], *, of_paper: bool = False
 ) -> list[RowScore]:
-    """Return our scores or the printed ones, without single seeds if there is their mean."""
-    averaged = {(each.model, each.setting) for each in numbers if not each.seed}
+    """Return the scores of numbers, without the scores of single seeds if there is their mean.
+
+    Args:
+        numbers: The numbers.
+        labels: Labels of models by name.
+        of_paper: Whether to return the printed scores instead of ours.
+    """
+    runs_with_mean = {(number.model, number.setting) for number in numbers if not number.seed}
     scores = []
     for number in numbers:
         value = number.printed if of_paper else number.ours
-        if value is not None and not (number.seed and (number.model, number.setting) in averaged):
-            parts = (labels.get(number.model, number.model), word(number.setting))
-            seed = f"seed {number.seed}" if number.seed else ""
-            scores.append(RowScore(", ".join(filter(None, (*parts, seed))), value, number))
+        is_in_mean = bool(number.seed) and (number.model, number.setting) in runs_with_mean
+        if value is None or is_in_mean:
+            continue
+        seed = f"seed {number.seed}" if number.seed else ""
+        phrases = (labels.get(number.model, number.model), word(number.setting), seed)
+        scores.append(RowScore(", ".join(filter(None, phrases)), value, number))
     return scores
