@@ -1,15 +1,10 @@
-"""Define the outputs that cover all studies, and their inputs.
-
-The rules `numbers`, `results_page`, `paper_source`, `paper_pdf` and `provenance` use
-this module.
-"""
+"""Define the outputs that cover all studies, and the inputs of these outputs."""
 
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +29,16 @@ from pieline.study import NOT_CONFIGURED, Items, Study
 
 _ENDINGS = (".csv", ".html", ".pdf", ".png", ".tex")
 """Extensions of the files of tables and figures."""
-_RULE_OPTIONS = {"--forcerun", "-R", "--until", "-U", "--omit-from", "-O", "--allowed-rules"}
+_OPTIONS_WITH_RULES = {"--forcerun", "-R", "--until", "-U", "--omit-from", "-O", "--allowed-rules"}
 _OF_ALL_STUDIES = ("claims", "comparison", "numbers", "paper")
-"""Names of the files in paper_tables/ that cover all studies."""
+"""Names of the files in paper_tables/ that cover all studies, without extension."""
 
 
 class RunReport:
     """Outputs of a run that cover all studies.
 
     Args:
-        all_studies: All studies by name, including those that the configuration does not name.
+        all_studies: All studies by name, including studies that the configuration does not name.
         config: Configuration of the run.
         options: Options of snakemake that select the run: its folder and configuration.
     """
@@ -62,12 +57,12 @@ class RunReport:
 
     @cached_property
     def results(self) -> RunResults:
-        """Tables and figures, without their cells."""
-        others = [study for study in self.all_studies.values() if study not in self.studies]
+        """What the run shows: studies, tables and figures."""
+        other_studies = [study for study in self.all_studies.values() if study not in self.studies]
         return RunResults(
             studies=(
-                *map(_shown_study, self.studies),
-                *(ShownStudy(name=study.name, paper=study.paper) for study in others),
+                *(_shown_study(study) for study in self.studies),
+                *(ShownStudy(name=study.name, paper=study.paper) for study in other_studies),
             ),
             others=other_models(self.studies, self.project.registry),
             labels=shown_labels(self.studies, self.project.registry),
@@ -81,22 +76,30 @@ class RunReport:
         """Return the inputs of a table, a figure or items."""
         if isinstance(shown, Items):
             return shown.display_inputs
-        return next(
-            study.shown[shown] for study in self.all_studies.values() if shown in study.shown
-        )
+        for study in self.all_studies.values():
+            if shown in study.shown:
+                return study.shown[shown]
+        raise ValueError(f"not in this configuration: {shown}")
 
     def display_inputs_json(self, shown: Display | Items) -> str:
         """Return the inputs of a table, a figure or items as canonical JSON."""
-        given = self.inputs_of(shown)
-        if isinstance(shown, Table) and given.shows_models:
-            given = given.model_copy(update={"rows": self.config.rows_of(shown.name)})
-        return given.canonical()
+        inputs = self.inputs_of(shown)
+        if isinstance(shown, Table) and inputs.shows_models:
+            inputs = inputs.model_copy(update={"rows": self.config.rows_of(shown.name)})
+        return inputs.canonical()
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
-        """Return digests of the configured conditions of metric files that have any, by path."""
-        plans = [study.plan for study in self.all_studies.values()]
-        conditions = ((path, plan.conditions(path)) for path in metrics for plan in plans)
-        return {path: digest_of(one.canonical()) for path, one in conditions if one}
+        """Return the digest of the conditions of each metric file, by path.
+
+        Metric files without configured conditions are omitted.
+        """
+        digests = {}
+        for path in metrics:
+            for study in self.all_studies.values():
+                conditions = study.plan.conditions(path)
+                if conditions:
+                    digests[path] = digest_of(conditions.canonical())
+        return digests
 
     def check_raw_files(self, remade: Collection[str] = ()) -> None:
         """Check that existing raw files have the content of their configured source.
@@ -110,10 +113,18 @@ class RunReport:
         for path in raw_files(self.studies):
             if path in remade or not Path(sidecar_of(path)).exists():
                 continue
-            known, name, sidecar = self.project.digest(path), raw_name(path), load_sidecar(path)
-            # The digest of a download may be unknown.
-            url = self.project.public_files[name].url if known == "" else None
-            if (known and sidecar.files.get(path) != known) or (url and sidecar.source != url):
+            name, sidecar = raw_name(path), load_sidecar(path)
+            expected_digest = self.project.digest(path)
+            url = None
+            if expected_digest:
+                is_configured = sidecar.files.get(path) == expected_digest
+            elif expected_digest == "":
+                # The digest of this download is unknown, so its URL is compared.
+                url = self.project.public_files[name].url
+                is_configured = not url or sidecar.source == url
+            else:
+                is_configured = True
+            if not is_configured:
                 source = self.project.local(name) or self.project.mirror or url
                 raise UserError(
                     f"is not from the configured data, {source or 'the public files'}, but from"
@@ -123,91 +134,98 @@ class RunReport:
                 )
 
     def absent(self) -> dict[str, str]:
-        """Return why this run does not make certain tables with printed numbers, by table name."""
+        """Return why this run does not make a table, for each such table with printed numbers."""
         catalogue = load_catalogue(self.project.here("published/tables.yaml"))
-        # `needs` lists the tables behind numbers of the running text.
-        ours = chain.from_iterable((table.table, *table.needs) for table in catalogue.values())
-        made = {table.name for study in self.studies for table in study.tables()}
+        names: list[str] = []
+        for printed_table in catalogue.values():
+            # The keys of `needs` are the tables that show numbers of the running text.
+            names += [printed_table.table, *printed_table.needs]
+        made_tables = {table.name for study in self.studies for table in study.tables()}
         reasons = {}
-        for name in dict.fromkeys(ours):
-            if not name or name in made:
+        for name in dict.fromkeys(names):
+            if not name or name in made_tables:
                 continue
             study = self.all_studies[name.partition("_")[0]]
-            reasons[name] = (
-                study.why_no_table(name)
-                if study in self.studies
-                else f"the configuration does not name {study.paper}"
-            )
+            if study in self.studies:
+                reasons[name] = study.why_no_table(name)
+            else:
+                reasons[name] = f"the configuration does not name {study.paper}"
         return reasons
 
     def check_targets(self, targets: Iterable[str]) -> None:
-        """Raise a `UserError` if a target is no file of a table or figure of this configuration.
+        """Check that targets in paper_tables/ are files that this configuration makes.
 
-        The hint names the closest file, even if the target is only the name of a table or figure.
+        Args:
+            targets: Words of the command line: targets, options and their values.
+
+        Raises:
+            UserError: A target is the name of a table or figure instead of its file, or a file of
+                a table or figure that this configuration does not make.
         """
-        shown = [each for study in self.all_studies.values() for each in study.shown]
-        first = {each.name: next(reversed(each.files.values())) for each in shown}
-        files = {path for each in shown for path in shown_display(each).files.values()}
+        displays = [display for study in self.all_studies.values() for display in study.shown]
+        file_by_name = {display.name: list(display.files.values())[-1] for display in displays}
+        files = {path for display in displays for path in shown_display(display).files.values()}
         words = list(targets)
+        # An option such as --forcerun may name a rule that has the name of a table.
+        names_rules = any(word in _OPTIONS_WITH_RULES for word in words)
+        problem = "no file of a table or figure"
         for target in words:
-            # An option such as --forcerun may name a rule with the name of a table.
-            path, is_bare = Path(target), target in first and not _RULE_OPTIONS & {*words}
-            # Snakemake's report may have any name.
+            path = Path(target)
+            if target in file_by_name and not names_rules:
+                raise UserError(problem, where=target, hint=f"write {file_by_name[target]}")
+            # Snakemake's report is an HTML file in paper_tables/ with any name.
             is_report = path.parent == Path("paper_tables") and path.suffix == ".html"
-            is_display = path.parts[:1] == ("paper_tables",) and path.suffix in _ENDINGS
-            is_display = is_display and not is_report
-            if not (is_bare or is_display) or target in files or path.stem in _OF_ALL_STUDIES:
+            is_in_folder = path.parts[:1] == ("paper_tables",)
+            is_display = is_in_folder and path.suffix in _ENDINGS and not is_report
+            if not is_display or target in files or path.stem in _OF_ALL_STUDIES:
                 continue
-            problem = "no file of a table or figure"
-            same = {Path(file).stem: file for file in files if Path(file).suffix == path.suffix}
-            near = [same[name] for name in get_close_matches(path.stem, same, n=1)]
-            if is_bare:
-                raise UserError(problem, where=target, hint=f"write {first[target]}")
-            if reason := self.absent().get(path.stem):
+            reason = self.absent().get(path.stem)
+            if reason:
                 raise UserError(reason, where=target, hint="see docs/configuration.md")
-            hint = f"did you mean {near[0]!r}?" if near else "pieline tables lists them"
-            raise UserError(problem, where=target, hint=hint)
+            raise UserError(problem, where=target, hint=_suggest_file(path, files))
 
     def list_displays(self) -> list[tuple[str, str, str]]:
-        """Return file, place in the paper, and requirements of every table and figure."""
+        """Return file, place in the paper, and requirements of each table and figure."""
         catalogue = load_catalogue(self.project.here("published/tables.yaml"))
         absent = self.absent()
         lines = []
         for study in self.all_studies.values():
-            made = study.shown if study in self.studies else {}
+            made_displays = study.shown if study in self.studies else {}
             for display in study.displays:
-                needs: list[str] = []
-                for printed in display.printed:
-                    if printed in catalogue:
-                        needs += catalogue[printed].needs.get(display.name, ())
-                if display not in made:
-                    needs.insert(0, absent.get(display.name) or NOT_CONFIGURED)
-                file = next(reversed(display.files.values()))
-                lines.append((file, display.place, "; ".join(dict.fromkeys(needs))))
+                requirements: list[str] = []
+                if display not in made_displays:
+                    requirements.append(absent.get(display.name) or NOT_CONFIGURED)
+                for printed_table in display.printed:
+                    if printed_table in catalogue:
+                        requirements += catalogue[printed_table].needs.get(display.name, ())
+                file = list(display.files.values())[-1]
+                lines.append((file, display.place, "; ".join(dict.fromkeys(requirements))))
         return lines
 
-    def _with_numbers(self) -> list[Table]:
+    def _tables_with_numbers(self) -> list[Table]:
         return [table for study in self.studies for table in study.tables() if table.numbers]
 
     def tables_with_numbers(self) -> str:
-        """Return the tables of this run that have numbers as JSON (see `TableNumbers`)."""
-        tables = (
+        """Return the tables of this run that have numbers, as a JSON list of `TableNumbers`."""
+        tables = [
             f'{{"ours": "{table.ours}", "inputs": {self.display_inputs_json(table)}}}'
-            for table in self._with_numbers()
-        )
+            for table in self._tables_with_numbers()
+        ]
         return f"[{', '.join(tables)}]"
 
     def makers_of_numbers(self) -> list[str]:
-        """Return the functions that make our rows of the frame of numbers."""
-        return [table.ours for table in self._with_numbers()]
+        """Return the functions that make our rows of the frame, as `module:function`."""
+        return [table.ours for table in self._tables_with_numbers()]
 
     def numbers_inputs(self) -> list[str]:
-        """Return the files that the numbers of this run are read from."""
-        files = (self.inputs_of(table).input_files() for table in self._with_numbers())
-        return list(dict.fromkeys(chain.from_iterable(files)))
+        """Return the paths of the files from which the numbers of this run are read."""
+        files: list[str] = []
+        for table in self._tables_with_numbers():
+            files += self.inputs_of(table).input_files()
+        return list(dict.fromkeys(files))
 
     def requirements(self) -> str:
-        """Return what the numbers require as canonical JSON (see `Requirements`)."""
+        """Return what the comparison of numbers requires, as canonical JSON of `Requirements`."""
         return Requirements(
             models=needs(self.project.registry),
             absent=self.absent(),
@@ -215,62 +233,67 @@ class RunReport:
         ).canonical()
 
     def description(self) -> str:
-        """Return the `RunDescription` of the run as canonical JSON."""
+        """Return code, settings and models of the run, as canonical JSON of `RunDescription`."""
+        # The path of the mirror and the addresses of APIs do not affect the results.
+        config = self.config.model_dump(mode="json", exclude={"mirror": True, "llm": {"api_bases"}})
+        own_data = self.project.own_data
+        config["own_data"] = own_data and own_data_name(own_data)
+        config["archives"] = {
+            archive.name: archive.manifest.digest for archive in self.project.archives
+        }
         return RunDescription(
             code=code_state(self.project.root),
-            # Paths and API addresses do not affect the results.
-            config=self.config.model_dump(
-                mode="json", exclude={"mirror": True, "llm": {"api_bases"}}
-            )
-            | {
-                "own_data": self.project.own_data and own_data_name(self.project.own_data),
-                "archives": {each.name: each.manifest.digest for each in self.project.archives},
-            },
+            config=config,
             models=used_models(self.studies, self.project.registry),
         ).canonical()
 
     def beside(self) -> list[str]:
-        """Return the path of numbers.csv of the run to which the page links, as a list.
+        """Return the path of numbers.csv of the run to which the page links.
 
-        The list is empty if no run is configured or the file does not exist.
+        The list is empty if no run is configured, or if the run has no such file.
         """
         folder = self.config.page.beside
-        path = Path(folder or "", "paper_tables", "numbers.csv")
-        return [str(path)] if folder and path.exists() else []
+        if not folder:
+            return []
+        path = Path(folder, "paper_tables", "numbers.csv")
+        return [str(path)] if path.exists() else []
 
     def closing_lines(self, width: int) -> list[str]:
-        """Return what a finished run prints: its scores, its totals and the path of its page.
+        """Return what a finished run prints: scores, counts of numbers, and the path of the page.
 
         Args:
-            width: Width of the terminal.
+            width: Width of the terminal in characters.
         """
         numbers = read_numbers("paper_tables/numbers.csv")
-        is_sample = self.config.data == "sample"
-        totals = "sample data: compared with no printed number" if is_sample else summarize(numbers)
         scores = describe_scores(self.results, numbers, width)
-        return [scores, totals, f"Open {Path('paper_tables/index.html').absolute()}"]
+        if self.config.data == "sample":
+            counts = "sample data: compared with no printed number"
+        else:
+            counts = summarize(numbers)
+        return [scores, counts, f"Open {Path('paper_tables/index.html').absolute()}"]
 
     def left_out(self) -> list[str]:
-        """Return lines that list the runs taken from archives, and the runs left out and why."""
-        runs: dict[tuple[str, str], Counter[str]] = {}
+        """Return lines that list the runs from archives, and the impossible runs with reasons."""
+        lines = [line for study in self.studies for line in notes(study.plan, study.name)]
         for study in self.studies:
+            runs_by_reason: dict[str, Counter[str]] = defaultdict(Counter)
             for run in study.plan:
                 if run.lacks:
-                    runs.setdefault((study.name, run.lacks), Counter())[run.base] += 1
-        archived = [line for study in self.studies for line in notes(study.plan, study.name)]
-        return archived + [
-            f"{LEFT_OUT}{study} ({reason}): "
-            + ", ".join(f"{model}, {pluralize(number, 'run')}" for model, number in models.items())
-            for (study, reason), models in runs.items()
-        ]
+                    runs_by_reason[run.lacks][run.base] += 1
+            for reason, runs_by_model in runs_by_reason.items():
+                models = [
+                    f"{model}, {pluralize(count, 'run')}" for model, count in runs_by_model.items()
+                ]
+                lines.append(f"{LEFT_OUT}{study.name} ({reason}): {', '.join(models)}")
+        return lines
 
     @property
     def _document(self) -> str:
-        """Path of the document, which is a PDF if pdflatex is installed, else a LaTeX file."""
+        """Path of the document: a PDF file if pdflatex is installed, otherwise a LaTeX file."""
         return f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}"
 
     def targets(self) -> list[str]:
-        """Return the paths of the targets that cover all studies."""
+        """Return the paths of the files that a complete run makes for all studies together."""
         return [
             "paper_tables/claims.tex",
             "paper_tables/comparison.tex",
@@ -280,8 +303,17 @@ class RunReport:
         ]
 
 
+def _suggest_file(path: Path, files: Iterable[str]) -> str:
+    """Return a hint that names the file with the closest name and the same extension."""
+    file_by_stem = {Path(file).stem: file for file in files if Path(file).suffix == path.suffix}
+    closest = get_close_matches(path.stem, file_by_stem, n=1)
+    if not closest:
+        return "pieline tables lists them"
+    return f"did you mean {file_by_stem[closest[0]]!r}?"
+
+
 def _shown_study(study: Study[Any]) -> ShownStudy:
-    """Return the description of a configured study."""
+    """Return the description of a study that the configuration names."""
     items = study.items()
     return ShownStudy(
         name=study.name,

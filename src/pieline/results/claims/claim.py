@@ -1,4 +1,4 @@
-"""Claims of the papers: their numbers, and the statements that test them."""
+"""Claims of the papers: the numbers of each claim, and the statement that tests it."""
 
 import re
 from collections import Counter
@@ -29,11 +29,13 @@ _STATISTICS = {
 _STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\(([^()]*)\)")
 _SHARE = re.compile(r"(exactly|at least|at most) ([0-9]+)(%)?")
 _CLOSE = 1e-9
-"""Difference up to which numbers count as equal, since printed numbers have few decimals."""
+"""Largest difference between equal numbers, which allows for floating-point arithmetic."""
+_MOST_NAMES = 4
+"""Largest number of rows that a summary names if the statement holds in some of the rows."""
 
 
 class Statement(Frozen):
-    """A statement to test: a comparison in each row, or which rows are highest or lowest."""
+    """A statement to test: a comparison in each row, or the names of the highest or lowest rows."""
 
     formula: str = Field(description="A comparison `left > right`, or the column to rank.")
     within: float | None = Field(default=None, ge=0, description="Tolerance of `==`.")
@@ -49,9 +51,11 @@ class Statement(Frozen):
     def _one_statement(self) -> Self:
         if self.highest and self.lowest:
             raise ValueError("set only one of highest and lowest")
-        if self._first and (len(self._parts) > 1 or self.within is not None or self.in_rows):
+        is_comparison = len(self._parts) > 1
+        is_restricted = self.within is not None or bool(self.in_rows)
+        if self._extreme_rows and (is_comparison or is_restricted):
             raise ValueError("highest and lowest exclude a comparison, within and in_rows")
-        if not self._first and len(self._parts) != 3:
+        if not self._extreme_rows and len(self._parts) != 3:
             raise ValueError("the formula must be one comparison, unless highest or lowest is set")
         if self.within is not None and self._parts[1] != "==":
             raise ValueError("within needs a formula with ==")
@@ -59,10 +63,12 @@ class Statement(Frozen):
 
     @property
     def _parts(self) -> list[str]:
+        """Left side, relation and right side of a comparison; otherwise, only the formula."""
         return _RELATION.split(self.formula)
 
     @property
-    def _first(self) -> list[str] | None:
+    def _extreme_rows(self) -> list[str] | None:
+        """Names of the highest or lowest rows, most extreme first; None for a comparison."""
         return self.highest or self.lowest
 
     def names(self) -> set[str]:
@@ -71,50 +77,71 @@ class Statement(Frozen):
         Raises:
             ClaimError: The formula is invalid.
         """
-        return {name for side in self._parts[::2] for name in names_in(side)}
+        sides = self._parts[::2]  # without the relation
+        return {name for side in sides for name in names_in(side)}
 
     def in_words(self) -> str:
-        """Return the statement as a phrase."""
-        if self._first:
+        """Return the statement as an English phrase."""
+        if self._extreme_rows:
             start = "highest" if self.highest else "lowest"
-            return f"{self.formula} from the {start}: {', '.join(self._first)}"
+            return f"{self.formula} from the {start}: {', '.join(self._extreme_rows)}"
         left, relation, right = self._parts
-        near = f"is {_WORDS[relation]}" if self.within is None else f"is within {self.within:g} of"
-        where = f" in {self.in_rows} of the rows" if self.in_rows else ", in every row"
-        if statistic := _STATISTIC.fullmatch(left):
-            left = f"{_STATISTICS[statistic[1]]} of {statistic[2].replace(', ', ' and ')}"
+        if self.within is None:
+            relation_in_words = f"is {_WORDS[relation]}"
+        else:
+            relation_in_words = f"is within {self.within:g} of"
+        statistic = _STATISTIC.fullmatch(left)
+        if statistic:
+            name, columns = statistic.groups()
+            left = f"{_STATISTICS[name]} of {columns.replace(', ', ' and ')}"
             where = ""  # a single number has no rows
-        return f"{left} {near} {right}{where}"
+        elif self.in_rows:
+            where = f" in {self.in_rows} of the rows"
+        else:
+            where = ", in every row"
+        return f"{left} {relation_in_words} {right}{where}"
 
     def judge(self, columns: Mapping[str, Values]) -> tuple[bool, str]:
-        """Return whether the statement holds for the numbers, and a short summary of their values.
+        """Return whether the statement holds, and a short summary of the values that decide it.
 
-        If `highest` or `lowest` is set, a tie between a named row and the next row is a failure.
+        With `highest` or `lowest`, the statement fails if a named row and the next row are equal.
+
+        Args:
+            columns: Numbers of the formula by name.
 
         Raises:
             ClaimError: The formula is invalid or undefined for these numbers.
         """
-        table = evaluate(self._parts[::2], columns)
-        if self._first:
-            ranked = table[0].sort_index().sort_values(ascending=not self.highest, kind="stable")
-            named = len(self._first)
-            steps = ranked.diff().abs().iloc[1 : named + 1]
-            values = [f"{row} {_number(value)}" for row, value in ranked.head(4).items()]
-            holds = list(ranked.index[:named]) == self._first and bool((steps > _CLOSE).all())
-            return holds, ", ".join(values)
-        holds_in_row = _compare(table[0] - table[1], self._parts[1], _CLOSE + (self.within or 0))
+        if self._extreme_rows:
+            return self._judge_extremes(self._extreme_rows, columns)
+        left, relation, right = self._parts
+        table = evaluate([left, right], columns)
+        tolerance = _CLOSE + (self.within or 0)
+        holds_in_row = _compare(table[0] - table[1], relation, tolerance)
         if self.in_rows:
             return _judge_count(holds_in_row, self.in_rows)
+        holds = bool(holds_in_row.all())
         if len(table) == 1:
-            left, right = table.iloc[0]
-            return bool(holds_in_row.all()), f"{_number(left)} against {_number(right)}"
-        return bool(holds_in_row.all()), _summarize_rows(
-            len(holds_in_row), list(holds_in_row.index[~holds_in_row])
-        )
+            left_value, right_value = table.iloc[0]
+            return holds, f"{_format(left_value)} against {_format(right_value)}"
+        failing_rows = list(holds_in_row.index[~holds_in_row])
+        return holds, _summarize_rows(len(holds_in_row), failing_rows)
+
+    def _judge_extremes(
+        self, named_rows: list[str], columns: Mapping[str, Values]
+    ) -> tuple[bool, str]:
+        values = evaluate([self.formula], columns)[0]
+        ranked = values.sort_index().sort_values(ascending=not self.highest, kind="stable")
+        count = len(named_rows)
+        distances_to_next = ranked.diff().abs().iloc[1 : count + 1]
+        has_ties = not bool((distances_to_next > _CLOSE).all())
+        holds = list(ranked.index[:count]) == named_rows and not has_ties
+        summary = [f"{row} {_format(value)}" for row, value in ranked.head(_MOST_NAMES).items()]
+        return holds, ", ".join(summary)
 
 
 class Claim(Statement):
-    """A claim of a paper in our words, with its numbers and the statement that tests it."""
+    """A claim of a paper in our words, with the numbers and the statement that test it."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     paper: str
@@ -132,36 +159,38 @@ class Claim(Statement):
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in_what_is_shared(cls, fields: Any) -> Any:
+    def _add_shared_fields(cls, fields: Any) -> Any:
         """Merge the fields of `shared` into every number from a table."""
         if not isinstance(fields, dict) or "shared" not in fields:
             return fields
-        own = {name: value for name, value in fields.items() if name != "shared"}
-        if isinstance(own.get("numbers"), dict):
-            own["numbers"] = {
-                name: _merged(fields["shared"], number) for name, number in own["numbers"].items()
+        without_shared = {name: value for name, value in fields.items() if name != "shared"}
+        numbers = without_shared.get("numbers")
+        if isinstance(numbers, dict):
+            without_shared["numbers"] = {
+                name: _merge_shared(fields["shared"], number) for name, number in numbers.items()
             }
-        return own
+        return without_shared
 
     @property
     def restates(self) -> bool:
-        """Whether the claim has no measured number, in which case it is not counted."""
+        """Whether none of the claim's numbers is measured; such a claim is not counted."""
         return not any(number.measured for number in self.numbers.values())
 
 
-def _merged(shared: Any, number: Any) -> Any:
+def _merge_shared(shared: Any, number: Any) -> Any:
     """Merge shared fields into the fields of a selection, whose own values take precedence.
 
     Mappings such as `where` are merged as well. Numbers from the running text are unchanged.
     """
     if not (isinstance(shared, dict) and isinstance(number, dict)) or "text" in number:
         return number
-    inner = {
-        name: shared[name] | number[name]
-        for name in shared.keys() & number
-        if isinstance(shared[name], dict) and isinstance(number[name], dict)
-    }
-    return shared | number | inner
+    merged = dict(shared)
+    for name, value in number.items():
+        if isinstance(value, dict) and isinstance(shared.get(name), dict):
+            merged[name] = {**shared[name], **value}
+        else:
+            merged[name] = value
+    return merged
 
 
 def load_claims(path: str | Path) -> list[Claim]:
@@ -177,51 +206,73 @@ def load_claims(path: str | Path) -> list[Claim]:
         name = fields.get("id", number) if isinstance(fields, Mapping) else number
         where = f"{path}: claim {name}"
         claim = validated(Claim, fields, where=where, hint="see the other claims")
-        try:
-            used = claim.names()
-        except ClaimError as error:
-            raise UserError(str(error), where=where, hint="correct the formula") from None
-        if different := used ^ set(claim.numbers):
-            word = "unused" if min(different) in claim.numbers else "unknown"
-            raise UserError(
-                f"{word} number {min(different)!r}",
-                where=where,
-                hint="define and use each number",
-            )
+        _check_names(claim, where)
         claims.append(claim)
-    repeated = [name for name, times in Counter(claim.id for claim in claims).items() if times > 1]
+    count_by_id = Counter(claim.id for claim in claims)
+    repeated = [name for name, count in count_by_id.items() if count > 1]
     if repeated:
         raise UserError(f"duplicate id {repeated[0]!r}", where=path, hint="rename one")
     return claims
 
 
-def _compare(difference: Any, relation: str, close: float = _CLOSE) -> Any:
+def _check_names(claim: Claim, where: str) -> None:
+    """Check that the formula of a claim uses all numbers of the claim, and no other numbers.
+
+    Raises:
+        UserError: The names differ, or the formula is invalid; `where` starts the message.
+    """
+    try:
+        used = claim.names()
+    except ClaimError as error:
+        raise UserError(str(error), where=where, hint="correct the formula") from None
+    defined = set(claim.numbers)
+    different = used ^ defined
+    if different:
+        first = min(different)
+        problem = "unused" if first in defined else "unknown"
+        raise UserError(
+            f"{problem} number {first!r}", where=where, hint="define and use each number"
+        )
+
+
+def _compare(difference: Any, relation: str, tolerance: float = _CLOSE) -> Any:
+    """Return whether a relation holds, given left minus right: for a number, or for each row."""
     return {
-        "==": abs(difference) <= close,
-        ">=": difference >= -close,
-        "<=": difference <= close,
-        ">": difference > close,
-        "<": difference < -close,
+        "==": abs(difference) <= tolerance,
+        ">=": difference >= -tolerance,
+        "<=": difference <= tolerance,
+        ">": difference > tolerance,
+        "<": difference < -tolerance,
     }[relation]
 
 
 def _judge_count(holds_in_row: pd.Series, in_rows: str) -> tuple[bool, str]:
-    ((measure, number, percent),) = _SHARE.findall(in_rows)
-    expected = int(number) * (len(holds_in_row) / 100 if percent else 1)
+    """Return whether a comparison holds in the stated number of rows, and a summary.
+
+    Args:
+        holds_in_row: Whether the comparison holds, by row.
+        in_rows: Stated number of rows, such as `at least 3` or `exactly 50%`.
+    """
+    [(measure, number, percent_sign)] = _SHARE.findall(in_rows)
+    stated = int(number) * (len(holds_in_row) / 100 if percent_sign else 1)
     relation = {"exactly": "==", "at least": ">=", "at most": "<="}[measure]
-    matches = sorted(holds_in_row.index[holds_in_row])
-    which = f": {', '.join(matches)}" if 0 < len(matches) <= 4 else ""
-    return _compare(
-        len(matches) - expected, relation
-    ), f"{len(matches)} of {pluralize(len(holds_in_row), 'row')}{which}"
+    matching_rows = sorted(holds_in_row.index[holds_in_row])
+    holds = _compare(len(matching_rows) - stated, relation)
+    summary = f"{len(matching_rows)} of {pluralize(len(holds_in_row), 'row')}"
+    if 0 < len(matching_rows) <= _MOST_NAMES:
+        summary += f": {', '.join(matching_rows)}"
+    return holds, summary
 
 
-def _number(value: float) -> str:
+def _format(value: float) -> str:
+    """Format a number with at most four decimals, without trailing zeros."""
     return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-def _summarize_rows(rows: int, against: list[str]) -> str:
-    if not against:
+def _summarize_rows(rows: int, failing_rows: list[str]) -> str:
+    """Return in how many rows a comparison holds, or the first three rows in which it fails."""
+    if not failing_rows:
         return "holds in the only row" if rows == 1 else f"holds in all {rows} rows"
-    more = f" and {len(against) - 3} more" if len(against) > 3 else ""
-    return f"fails in {len(against)} of {pluralize(rows, 'row')}: {', '.join(against[:3])}{more}"
+    more = f" and {len(failing_rows) - 3} more" if len(failing_rows) > 3 else ""
+    named = ", ".join(failing_rows[:3])
+    return f"fails in {len(failing_rows)} of {pluralize(rows, 'row')}: {named}{more}"

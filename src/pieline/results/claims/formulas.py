@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 Values = pd.Series | float
-"""Numbers by row name, or a single number that applies to every row."""
+"""Numbers by name of the row, or a single number that applies to every row."""
 
 
 class ClaimError(ValueError):
@@ -20,6 +20,8 @@ class ClaimError(ValueError):
 
 
 def _over_all(statistic: Callable[[Any], Any]) -> Callable[..., float]:
+    """Return a function that applies a statistic to the numbers of all columns together."""
+
     def over_all(*columns: Values) -> float:
         numbers = np.hstack(columns)
         # The statistics of pandas would skip undefined values.
@@ -46,6 +48,8 @@ def _kendall(left: Any, right: Any) -> float:
 
 
 def _paired(statistic: Callable[[Any, Any], float]) -> Callable[..., float]:
+    """Return a function that applies a statistic to two columns, whose rows are paired by name."""
+
     def paired(left: pd.Series, right: pd.Series) -> float:
         return float(statistic(*left.align(right)))
 
@@ -83,44 +87,49 @@ def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataF
     """Evaluate formulas row by row.
 
     Args:
-        formulas: Expressions with numbers, names, `+ - * /`, parentheses and `abs(x)`. Functions
-            that reduce columns to a number are `mean(x)`, `median(x)`, `largest(x)`, `smallest(x)`,
-            `total(x)`, `count(x)`, Pearson's `correlation(x, y)` and the rank correlations
-            `spearman(x, y)` and `kendall(x, y)` (tau-b).
+        formulas: Expressions with numbers, names, `+ - * /`, parentheses and `abs(x)`. These
+            functions reduce columns to a single number: `mean(x)`, `median(x)`, `largest(x)`,
+            `smallest(x)`, `total(x)`, `count(x)`, Pearson's `correlation(x, y)`, and the rank
+            correlations `spearman(x, y)` and `kendall(x, y)` (tau-b).
         columns: Numbers by name.
 
     Returns:
-        A table with one column per formula; if all results are single numbers, its only row is
-        unnamed.
+        A table with one column per formula and one row per name of a row. If all results are single
+        numbers, the table has one row, whose name is empty.
 
     Raises:
         ClaimError: A formula is invalid, has an unknown name, or is undefined because a column
             lacks a row, a divisor is zero, or a correlated column is constant.
     """
-    values = [_value(formula, columns) for formula in formulas]
-    rows = dict.fromkeys(
-        row for value in values if isinstance(value, pd.Series) for row in value.index
-    )
-    table = pd.DataFrame(dict(enumerate(values)), index=list(rows) or [""])
-    undefined = table.index[~table.map(math.isfinite).all(axis=1)].tolist()
-    if undefined:
+    results = [_evaluate_formula(formula, columns) for formula in formulas]
+    rows: list[Any] = []
+    for result in results:
+        if isinstance(result, pd.Series):
+            rows.extend(result.index)
+    distinct_rows = list(dict.fromkeys(rows))
+    table = pd.DataFrame(dict(enumerate(results)), index=distinct_rows or [""])
+    is_defined = table.map(math.isfinite).all(axis=1)
+    undefined_rows = table.index[~is_defined].tolist()
+    if undefined_rows:
+        where = f" in row {undefined_rows[0]}" if undefined_rows[0] else ""
         raise ClaimError(
-            f"undefined{f' in row {undefined[0]}' if undefined[0] else ''}: a row is in one"
+            f"undefined{where}: a row is in one"
             " column only, a division by zero, or the correlation of a constant"
         )
     return table
 
 
-def _value(formula: str, columns: Mapping[str, Values]) -> Values:
-    if unknown := names_in(formula) - columns.keys():
-        raise ClaimError(f"unknown number {min(unknown)!r}")
-    known = _FUNCTIONS | {
-        name: value if isinstance(value, pd.Series) else np.float64(value)
-        for name, value in columns.items()
-    }
+def _evaluate_formula(formula: str, columns: Mapping[str, Values]) -> Values:
+    unknown_names = names_in(formula) - columns.keys()
+    if unknown_names:
+        raise ClaimError(f"unknown number {min(unknown_names)!r}")
+    variables: dict[str, Any] = dict(_FUNCTIONS)
+    for name, value in columns.items():
+        # With NumPy's numbers, a division by zero has a result and raises no exception.
+        variables[name] = value if isinstance(value, pd.Series) else np.float64(value)
     try:
         with np.errstate(all="ignore"):
-            result: Any = eval(formula, {"__builtins__": {}}, known)  # noqa: S307 - our own file
+            result: Any = eval(formula, {"__builtins__": {}}, variables)  # noqa: S307 - our file
         return result if isinstance(result, pd.Series) else float(result)
     except Exception as error:  # a formula may raise any exception
         raise ClaimError(f"not a formula: {formula!r} ({error})") from None

@@ -1,4 +1,4 @@
-"""Judge all claims on the printed numbers and on ours."""
+"""Judge all claims on the printed numbers and on our numbers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,13 @@ Verdict = Literal["holds", "fails", "not run", "not comparable", "restates the p
 
 
 class Finding(Frozen):
-    """Verdict on a claim, with a summary of the values and the reason for a missing judgment."""
+    """Verdict on a claim.
+
+    Attributes:
+        verdict: The verdict.
+        found: Summary of the values that decide the claim.
+        reason: Why the claim was not judged; otherwise empty.
+    """
 
     verdict: Verdict
     found: str = ""
@@ -30,10 +36,16 @@ class Finding(Frozen):
 
 
 class JudgedClaim(Frozen):
-    """A claim with its two verdicts.
+    """A claim with the verdicts on the printed numbers and on our numbers.
 
-    `tables` lists the printed tables that the claim uses, `our_files` the CSVs in paper_tables/
-    with our numbers for these tables, and `models` the printed names of the models in the claim.
+    Attributes:
+        predicate: The statement that tests the claim, in words.
+        tables: Names of the printed tables that the claim uses.
+        our_files: Names of our tables with our numbers for the claim.
+        models: Names, as the papers print them, of the models in the claim.
+        reading: "ours" for a statement that no paper makes in this form.
+        printed: Verdict on the printed numbers.
+        ours: Verdict on our numbers.
     """
 
     id: str
@@ -51,7 +63,7 @@ class JudgedClaim(Frozen):
 
     @property
     def restates(self) -> bool:
-        """Whether the claim has no measured number (see `Claim.restates`)."""
+        """Whether none of the claim's numbers is measured (see `Claim.restates`)."""
         return self.ours.verdict == "restates the print"
 
 
@@ -61,23 +73,22 @@ def judge_claims(
     printed: PrintedNumbers,
     numbers: Iterable[Number],
 ) -> list[JudgedClaim]:
-    """Judge all claims on the printed numbers and on ours.
+    """Judge all claims on the printed numbers and on our numbers.
 
     Args:
         claims: Claims of the papers.
         catalogue: Printed tables by name.
-        printed: Printed numbers.
+        printed: Printed numbers of all tables.
         numbers: Numbers of a run.
 
     Raises:
         UserError: The numbers or the formula of a claim are invalid; the message names the claim.
     """
-    # Of several numbers for one printed number, one counts.
-    ours = {
-        place: number
-        for number in sorted(numbers, key=lambda number: number.counts)
-        for place in number.printed_at
-    }
+    # If several of our numbers belong to a printed number, the number that counts comes last here.
+    ours: dict[Place, Number] = {}
+    for number in sorted(numbers, key=lambda number: number.counts):
+        for place in number.printed_at:
+            ours[place] = number
     judged = []
     for claim in claims:
         try:
@@ -95,12 +106,12 @@ def _judge(
     printed: PrintedNumbers,
     ours: Mapping[Place, Number],
 ) -> JudgedClaim:
-    """Judge a claim, and collect the tables and models that it is about.
+    """Judge a claim, and collect the tables and models of its numbers.
 
     Raises:
         ClaimError: The numbers or the formula of the claim are invalid.
     """
-    # This comes first, since it rejects unknown tables.
+    # This call must be the first, because it rejects unknown tables.
     on_printed = judge_on_printed(claim, catalogue, printed)
     our_files: set[str] = set()
     models: set[str] = set()
@@ -126,18 +137,16 @@ def _judge(
 def judge_on_printed(
     claim: Claim, catalogue: Mapping[str, PrintedTable], printed: PrintedNumbers
 ) -> Finding:
-    """Judge a claim on the numbers printed in the paper.
+    """Judge a claim on the numbers that the paper prints.
 
     Raises:
-        ClaimError: The claim's numbers or formula are invalid.
+        ClaimError: The numbers or the formula of the claim are invalid.
     """
-    return _finding(
-        claim,
-        {
-            name: {label: value for label, (_, value) in select(number, catalogue, printed).items()}
-            for name, number in claim.numbers.items()
-        },
-    )
+    columns = {}
+    for name, selection in claim.numbers.items():
+        selected = select(selection, catalogue, printed)
+        columns[name] = {label: value for label, (_, value) in selected.items()}
+    return _judge_values(claim, columns)
 
 
 def judge_on_ours(
@@ -148,10 +157,13 @@ def judge_on_ours(
 ) -> Finding:
     """Judge a claim on our numbers; numbers that are not measured keep the printed value.
 
-    The verdict is "restates the print" if no number is measured, "not run" if a number of ours is
-    missing, and "not comparable" if one is not comparable with the printed number; the outcome is
-    then part of `found`. If our numbers make the formula undefined (such as a division by zero),
-    the claim fails.
+    The verdict is
+
+    - "restates the print" if no number is measured,
+    - "not run" if one of our numbers is missing,
+    - "not comparable" if one of our numbers cannot be compared with the printed number; `found`
+      then states whether the claim holds for our numbers,
+    - "fails" if our numbers make the formula undefined, for example by a division by zero.
 
     Raises:
         ClaimError: A selection of numbers is invalid.
@@ -159,27 +171,27 @@ def judge_on_ours(
     if claim.restates:
         return Finding(verdict="restates the print", reason="no number in this claim is measured")
     columns: dict[str, dict[str, float]] = {}
-    lacking: list[tuple[str, str]] = []
+    missing: list[tuple[str, str]] = []
     obstacles: list[str] = []
-    total = 0
-    for name, number in claim.numbers.items():
+    measured_count = 0
+    for name, selection in claim.numbers.items():
         columns[name] = {}
-        for label, (row, value) in select(number, catalogue, printed).items():
-            if not number.measured:
-                columns[name][label] = value
+        for label, (row, printed_value) in select(selection, catalogue, printed).items():
+            if not selection.measured:
+                columns[name][label] = printed_value
                 continue
-            total += 1
-            found = ours.get(Place(number.table, row, number.column))
-            if found is None or not found.shown:
-                lacking.append((" / ".join(row), found.reason if found else _NO_NUMBER))
+            measured_count += 1
+            number = ours.get(Place(selection.table, row, selection.column))
+            if number is None or not number.shown:
+                missing.append((" / ".join(row), number.reason if number else _NO_NUMBER))
                 continue
-            columns[name][label] = float(found.shown)
-            if found.verdict not in COMPARED:
-                obstacles.append(found.reason)
-    if lacking:
-        return Finding(verdict="not run", reason=_why_missing(lacking, total))
+            columns[name][label] = float(number.shown)
+            if number.verdict not in COMPARED:
+                obstacles.append(number.reason)
+    if missing:
+        return Finding(verdict="not run", reason=_summarize_missing(missing, measured_count))
     try:
-        finding = _finding(claim, columns)
+        finding = _judge_values(claim, columns)
     except ClaimError as error:
         finding = Finding(verdict="fails", found=str(error))
     if obstacles:
@@ -201,12 +213,19 @@ def write_claims(
     template: str | Path,
     mark: str = "",
 ) -> None:
-    """Write the judged claims as JSON, CSV (one row per claim) and a LaTeX table.
+    """Write the judged claims as JSON, as CSV with one row per claim, and as a LaTeX table.
 
-    The mark is shown above the table and precedes the reason for each verdict on our numbers.
+    Args:
+        judged: The judged claims.
+        papers: Titles of the papers by study.
+        json: Path of the JSON file.
+        csv: Path of the CSV file.
+        tex: Path of the LaTeX file.
+        template: LaTeX template.
+        mark: Notice to show above the table, and before the reason for each verdict on our numbers.
 
     Raises:
-        UserError: A claim names a paper that is not in `papers` (titles by study).
+        UserError: A claim is about a paper that is not in `papers`.
     """
     for claim in judged:
         if claim.paper not in papers:
@@ -251,29 +270,43 @@ def write_claims(
 def _counts(
     judged: Sequence[JudgedClaim], *, reading: Literal["ours"] | None
 ) -> dict[str, dict[str, int]]:
-    """Count verdicts on the papers' claims or on our readings, without those that restate."""
-    counted = [claim for claim in judged if not claim.restates and claim.reading == reading]
-    on_printed = Counter(claim.printed.verdict for claim in counted)
-    on_ours = Counter(claim.ours.verdict for claim in counted)
+    """Count the verdicts on the printed numbers and on our numbers, without claims that restate.
+
+    Args:
+        judged: The judged claims.
+        reading: "ours" to count our readings, or None to count the papers' claims.
+    """
+    counted_claims = [claim for claim in judged if not claim.restates and claim.reading == reading]
+    on_printed = Counter(claim.printed.verdict for claim in counted_claims)
+    on_ours = Counter(claim.ours.verdict for claim in counted_claims)
     return {"printed": dict(sorted(on_printed.items())), "ours": dict(sorted(on_ours.items()))}
 
 
-def _finding(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:
-    holds, summary = claim.judge({name: values_of(numbers) for name, numbers in columns.items()})
+def _judge_values(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:
+    """Judge a claim on values, which are given by number of the claim and by label of the row."""
+    holds, summary = claim.judge({name: values_of(values) for name, values in columns.items()})
     return Finding(verdict="holds" if holds else "fails", found=summary)
 
 
-def _why_missing(lacking: Sequence[tuple[str, str]], total: int) -> str:
-    """Summarize the missing numbers in one line, by reason and with examples."""
-    reasons = Counter(reason for _, reason in lacking)
-    parts = []
-    for reason, times in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
-        rows = list(dict.fromkeys(row for row, why in lacking if why == reason))
-        more = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
-        parts.append(f"{reason} ({times}: {', '.join(rows[:2])}{more})")
-    return f"{len(lacking)} of {total} numbers missing: {'; '.join(parts)}"
+def _summarize_missing(missing: Sequence[tuple[str, str]], measured_count: int) -> str:
+    """Return a line with the reasons why numbers are missing, and up to two examples for each.
+
+    Args:
+        missing: Row and reason of each missing number.
+        measured_count: Count of all measured numbers of the claim.
+    """
+    rows_by_reason: dict[str, list[str]] = {}
+    for row, reason in missing:
+        rows_by_reason.setdefault(reason, []).append(row)
+    phrases = []
+    # The most frequent reason comes first, and ties are in alphabetical order.
+    for reason, rows in sorted(rows_by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
+        examples = list(dict.fromkeys(rows))
+        more = f" and {len(examples) - 2} more" if len(examples) > 2 else ""
+        phrases.append(f"{reason} ({len(rows)}: {', '.join(examples[:2])}{more})")
+    return f"{len(missing)} of {measured_count} numbers missing: {'; '.join(phrases)}"
 
 
 def load_judged(path: str | Path) -> list[JudgedClaim]:
-    """Read the claims that `write_claims` wrote as JSON."""
+    """Read the judged claims from the JSON file that `write_claims` wrote."""
     return [JudgedClaim.model_validate(claim) for claim in read_json(path)["claims"]]

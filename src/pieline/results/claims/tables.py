@@ -1,4 +1,4 @@
-"""Select printed numbers for claims."""
+"""Select the printed numbers of claims."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,11 +14,17 @@ from pieline.results.claims.formulas import ClaimError, Values
 
 
 class Selection(Frozen):
-    """Numbers in a column of a printed table, in rows that match `where` but not `but_not`.
+    """Selection of numbers in a column of a printed table.
 
-    `{text: id}` selects a number from the paper's running text. If `measured`, our number replaces
-    the printed one when the claim is judged on our numbers; by default, numbers from the running
-    text are not measured.
+    `{text: id}` selects a number from the paper's running text.
+
+    Attributes:
+        table: Name of the printed table.
+        column: Column of the numbers.
+        where: Value, or possible values, of key columns in the selected rows.
+        but_not: Values of key columns in rows that are not selected.
+        measured: Whether our numbers replace the printed numbers when the claim is judged on our
+            numbers; by default false for numbers from the running text.
     """
 
     table: str
@@ -32,26 +38,38 @@ class Selection(Frozen):
     def _of_the_text(cls, fields: Any) -> Any:
         if not isinstance(fields, Mapping) or "text" not in fields:
             return fields
-        if unknown := fields.keys() - {"text", "measured"}:
-            raise ValueError(f"unknown field {min(unknown)!r} of a number in the running text")
-        text = TypeAdapter(Id).validate_python(fields["text"])
-        cell = {"table": TEXT_NUMBERS, "column": "value", "where": {"id": text}}
-        return cell | {"measured": fields.get("measured", False)}
+        unknown_fields = fields.keys() - {"text", "measured"}
+        if unknown_fields:
+            raise ValueError(
+                f"unknown field {min(unknown_fields)!r} of a number in the running text"
+            )
+        return {
+            "table": TEXT_NUMBERS,
+            "column": "value",
+            "where": {"id": TypeAdapter(Id).validate_python(fields["text"])},
+            "measured": fields.get("measured", False),
+        }
 
-    def takes(self, named: Mapping[str, str]) -> bool:
-        """Return whether a row is selected, given the values of its key columns."""
-        return all(
-            named[key] == value if isinstance(value, str) else named[key] in value
-            for key, value in self.where.items()
-        ) and not any(named[key] in values for key, values in self.but_not.items())
+    def selects(self, keys: Mapping[str, str]) -> bool:
+        """Return whether the row with these values of the key columns is selected."""
+        for key, value in self.where.items():
+            possible_values = [value] if isinstance(value, str) else value
+            if keys[key] not in possible_values:
+                return False
+        return not any(keys[key] in values for key, values in self.but_not.items())
 
 
 PrintedNumbers = dict[str, dict[Row, dict[str, float]]]
-"""Printed numbers by table, row (values of its keys) and column."""
+"""Printed numbers by table, by row (values of the key columns), and by column."""
 
 
 def load_printed(folder: str | Path, catalogue: Mapping[str, PrintedTable]) -> PrintedNumbers:
-    """Read the CSVs of all printed tables."""
+    """Read all printed numbers from the CSV files in a folder.
+
+    Args:
+        folder: Folder with one file per printed table, such as published/.
+        catalogue: Printed tables by name.
+    """
     return {
         name: read_published(Path(folder) / f"{name}.csv", table.keys)
         for name, table in catalogue.items()
@@ -64,8 +82,8 @@ def select(
     """Return the printed numbers of a selection.
 
     Returns:
-        The row and the number, by label. The label contains the values of the keys that `where`
-        does not set to a single value.
+        The row and the number, by label of the row. The label contains the values of those keys for
+        which `where` does not state a single value.
 
     Raises:
         ClaimError: A table, key or column is unknown, or nothing is selected.
@@ -73,14 +91,17 @@ def select(
     if selection.table not in catalogue:
         raise ClaimError(f"unknown table {selection.table!r}, known: {', '.join(catalogue)}")
     keys = catalogue[selection.table].keys
-    if unknown := (selection.where.keys() | selection.but_not) - set(keys):
-        raise ClaimError(f"{selection.table} has no key {min(unknown)!r}, only {', '.join(keys)}")
+    unknown_keys = {*selection.where, *selection.but_not} - set(keys)
+    if unknown_keys:
+        raise ClaimError(
+            f"{selection.table} has no key {min(unknown_keys)!r}, only {', '.join(keys)}"
+        )
+    keys_in_label = [key for key in keys if not isinstance(selection.where.get(key), str)]
     selected = {}
     for row, numbers in printed[selection.table].items():
-        named = dict(zip(keys, row, strict=True))
-        if selection.takes(named) and selection.column in numbers:
-            open_keys = (key for key in keys if not isinstance(selection.where.get(key), str))
-            label = " / ".join(named[key] for key in open_keys)
+        value_by_key = dict(zip(keys, row, strict=True))
+        if selection.selects(value_by_key) and selection.column in numbers:
+            label = " / ".join(value_by_key[key] for key in keys_in_label)
             selected[label] = (row, numbers[selection.column])
     if not selected:
         raise ClaimError(
@@ -91,5 +112,6 @@ def select(
 
 
 def values_of(numbers: Mapping[str, float]) -> Values:
-    """Convert numbers by row to a series, or to a single number if the only row is unnamed."""
-    return numbers[""] if set(numbers) == {""} else pd.Series(numbers, dtype=float)
+    """Convert numbers by label of the row to a series; if the only label is empty, to a number."""
+    has_one_unnamed_row = set(numbers) == {""}
+    return numbers[""] if has_one_unnamed_row else pd.Series(numbers, dtype=float)
