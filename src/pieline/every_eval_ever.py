@@ -250,7 +250,8 @@ def _sentence_samples(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
     predictions = _objects_by_id(path)
     answers = _answer_texts(path)
     datasets = [path for path in metric.inputs if path.startswith("results/datasets/")]
-    sentences = _objects_by_id(next(path for path in datasets if path.endswith(".jsonl")))
+    sentence_files = [path for path in datasets if path.endswith(".jsonl")]
+    sentences = _objects_by_id(sentence_files[0])
     for row in rows:
         if row["correct"] is None:
             continue

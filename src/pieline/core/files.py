@@ -360,4 +360,5 @@ def git_blob(path: str | Path) -> str:
 
 def digests(paths: Iterable[str | Path]) -> dict[str, str]:
     """Return the SHA-256 of each file, by path."""
-    return {str(path): sha256(path) for path in sorted(map(str, paths))}
+    names = sorted(str(path) for path in paths)
+    return {name: sha256(name) for name in names}

@@ -100,7 +100,10 @@ class Digests(dict[str, str]):
 
     def of(self, *paths: str) -> dict[str, str]:
         """Return the digests of files, and of all files in folders, by path."""
-        return {file: self[file] for path in sorted(map(str, paths)) for file in _files_of(path)}
+        digests: dict[str, str] = {}
+        for path in sorted(str(path) for path in paths):
+            digests.update({file: self[file] for file in _files_of(path)})
+        return digests
 
 
 def sidecar_of(path: str | Path) -> str:
