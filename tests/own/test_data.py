@@ -30,7 +30,7 @@ from pieline.languages import registry
 from pieline.models.registry import load_registry
 from pieline.reporting.figures import save_figure, use_style
 from pieline.reporting.inputs import DisplayInputs
-from pieline.results.page.build import _kind
+from pieline.results.page.build import _kind_of_data
 from pieline.results.provenance import describe_raw_files
 from pieline.results.run_report import RunReport
 from pieline.studies.idiolink import files as idiolink_files
@@ -513,7 +513,7 @@ def test_copies_of_the_papers_files_count_as_own_data(released: bool) -> None:
 def test_page_and_provenance_state_the_data_source(folder: Path) -> None:
     shutil.copytree(SAMPLE / "idiolink" / "test", folder / "idiolink" / "test")
     run = run_report(studies=["idiolink"], idiolink=BM25)
-    assert _kind(run.results, []) == "own"
+    assert _kind_of_data(run.results, []) == "own"
     described = json.loads(run.description())
     assert (described["config"]["data"], described["config"]["own_data"]) == ("own", "corpus")
     name = "idiolink/test/queries.json"
