@@ -320,24 +320,31 @@ def _denies_named_idioms(sentences: Iterable[str]) -> bool:
 
 def _says_none(sentence: str) -> bool:
     """Return whether a clause of a sentence answers that there is no idiom: "My answer: none"."""
-    label, stop_before = list[str](), ""
+    previous_clause: list[str] = []
+    previous_stop = ""
     for clause, stop in _clauses(sentence):
-        # A clause after a colon is an answer only if the label announces one: "My answer: none".
-        if stop_before == ":":
-            announces_answer = kind_of(" ".join(label)) in ("answer", "idioms")
-            is_answer = not label or announces_answer or _mentions(label, "answers")
-        else:
-            is_answer = not _mentions(label, "others")
-        if (
-            is_answer
-            and is_none_answer(" ".join(clause))
-            and not _mentions(clause, "others")
-            and not clause[0].isdecimal()
-            and stop != "?"
-        ):
+        can_be_answer = _can_precede_answer(previous_clause, previous_stop)
+        if can_be_answer and stop != "?" and _is_none_clause(clause):
             return True
-        label, stop_before = clause, stop
+        previous_clause, previous_stop = clause, stop
     return False
+
+
+def _can_precede_answer(clause: list[str], stop: str) -> bool:
+    """Return whether an answer can follow a clause that ends with a punctuation mark."""
+    if stop != ":":
+        # "There are no other idioms, none" is not about the named idioms.
+        return not _mentions(clause, "others")
+    # A label must announce an answer: "My answer: none", but not "Literal meaning: none".
+    announces_answer = kind_of(" ".join(clause)) in ("answer", "idioms")
+    return not clause or announces_answer or _mentions(clause, "answers")
+
+
+def _is_none_clause(clause: list[str]) -> bool:
+    """Return whether a clause states that there is no idiom, rather than no other idiom."""
+    is_count = clause[0].isdecimal()  # "0 idioms" may count other idioms
+    is_about_others = _mentions(clause, "others")
+    return is_none_answer(" ".join(clause)) and not is_count and not is_about_others
 
 
 def _calls_literal(sentence: str, *, is_about_named: bool) -> bool:
@@ -477,9 +484,11 @@ def views_of_value(key: str, item: object) -> set[View] | None:
 def kind_of(key: str) -> Kind | None:
     """Return the kind of a key or label: "idioms" for "Detected idioms" or `idiom_2`.
 
+    If a key names several kinds, the first of answer, candidates, idioms and expressions counts.
     Returns None if the key names no kind of content or has unrelated words (`idiom_meaning`).
     """
     words = {word for word in _words_of_key(key) if not word.isdigit()}
+    # The first language that has all words of the key decides.
     for vocabulary in answer_words():
         words_of_kinds: dict[Kind, frozenset[str]] = {
             "answer": vocabulary.answers,

@@ -1,6 +1,6 @@
 """English data for matching PIEs and reading answers."""
 
-from pieline.languages.language import AnswerWords, Language, forms, texts, words
+from pieline.languages.language import AnswerWords, Language, parse_forms, texts, words
 
 # Normalization removes apostrophes: "someone's" becomes "someones".
 _LIGHT = words(
@@ -55,7 +55,7 @@ LANGUAGE = Language(
         riddance shrift smithereens tenterhooks throes umbrage
         """
     ),
-    irregular=forms(
+    irregular=parse_forms(
         """
         bear/bore/born bend/bent bite/bit break/broke develop/developed drink/drunk feel/felt
         go/gone leave/left ring/rung rise/rose shake/shook shoot/shot smell/smelt spell/spelt

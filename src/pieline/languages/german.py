@@ -1,6 +1,6 @@
 """German data for matching PIEs and reading answers."""
 
-from pieline.languages.language import AnswerWords, Language, forms, texts, words
+from pieline.languages.language import AnswerWords, Language, parse_forms, texts, words
 
 _LIGHT = words(
     """
@@ -55,7 +55,7 @@ LANGUAGE = Language(
         nimmerleinstag schlafittchen schlepptau stegreif tapet zünglein
         """
     ),
-    irregular=forms(
+    irregular=parse_forms(
         """
         beißen/gebissen bieten/geboten brechen/brach denken/gedacht dringen/gedrungen
         essen/gegessen fahren/gefahren fallen/fällt/gefallen fangen/gefangen

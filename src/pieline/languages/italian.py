@@ -1,6 +1,6 @@
 """Italian data for matching PIEs and reading answers."""
 
-from pieline.languages.language import AnswerWords, Language, forms, texts, words
+from pieline.languages.language import AnswerWords, Language, parse_forms, texts, words
 
 # Elided words are listed without their apostrophe: "l" for "l'".
 _LIGHT = words(
@@ -59,7 +59,7 @@ LANGUAGE = Language(
         solluchero soqquadro squarciagola tentoni vanvera visibilio zonzo
         """
     ),
-    irregular=forms(
+    irregular=parse_forms(
         """
         a/ad/al/allo/alla/ai/agli/alle/all di/d/del/dello/della/dei/degli/delle/dell
         da/dal/dallo/dalla/dai/dagli/dalle/dall in/nel/nello/nella/nei/negli/nelle/nell

@@ -137,7 +137,7 @@ def texts(text: str) -> frozenset[str]:
     return frozenset(text.casefold().split("/"))
 
 
-def forms(text: str) -> dict[str, frozenset[str]]:
+def parse_forms(text: str) -> dict[str, frozenset[str]]:
     """Return the base forms of each inflected form.
 
     Args:

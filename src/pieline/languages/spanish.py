@@ -1,6 +1,6 @@
 """Spanish data for matching PIEs and reading answers."""
 
-from pieline.languages.language import AnswerWords, Language, forms, texts, words
+from pieline.languages.language import AnswerWords, Language, parse_forms, texts, words
 
 _LIGHT = words(
     """
@@ -56,7 +56,7 @@ LANGUAGE = Language(
         sopetón soslayo tientas vilo volandas
         """
     ),
-    irregular=forms(
+    irregular=parse_forms(
         """
         a/al de/del y/e caer/caída/caído/caídos colgar/cuelga/cuelgas/cuelgue contar/cuenta/cuento
         dar/dame/dado/dada/darle/darles dormir/dormido hacer/hecho/hechos/hazme ir/ido/irse

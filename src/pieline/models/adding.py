@@ -169,14 +169,14 @@ def find_entry(place: str, registry: Registry) -> str:
     """
     if place in registry:
         return place
-    folder = Path(place).expanduser()
+    folder = Path(place).expanduser().absolute()
+    is_folder = folder.is_dir()
     for name, entry in registry.items():
         if not isinstance(entry, CheckpointEntry):
             continue
         if entry.source == "hub" and entry.checkpoint == place:
             return name
-        has_folder = entry.source == "folder" and entry.path and folder.is_dir()
-        if has_folder and Path(str(entry.path)).absolute() == folder.absolute():
+        if is_folder and entry.source == "folder" and Path(str(entry.path)).absolute() == folder:
             return name
     return ""
 
@@ -448,15 +448,18 @@ def _find_max_length(folder: Path) -> Fact | None:
 
 
 def _find_licence(folder: Path) -> Fact | None:
-    """Return the license in the header of README.md, spelled as an SPDX identifier."""
+    """Return the license in the header of README.md; None if there is none.
+
+    A license with an SPDX identifier is spelled like this identifier.
+    """
     readme = folder / "README.md"
     if not readme.is_file():
         return None
     header = re.match(r"---\n(.*?)\n---", read_text(readme), re.DOTALL)
     if not header:
         return None
-    line = r"(?m)^(license|license_name):[ \t]*['\"]?([^\s'\"#]+)"
-    fields = dict(re.findall(line, header[1]))
+    license_field = r"(?m)^(license|license_name):[ \t]*['\"]?([^\s'\"#]+)"
+    fields = dict(re.findall(license_field, header[1]))
     licence = fields.get("license")
     if licence == "other":
         licence = fields.get("license_name")

@@ -74,7 +74,7 @@ def _find_snapshot(spec: LLMEntry) -> Path:
 
 
 def _require_all_shards(folder: Path, hint: str) -> None:
-    """Raise a `UserError` unless a folder has a model's configuration and complete weights.
+    """Raise a `UserError` unless a folder has a model's configuration and all of its weights.
 
     The weights may be a single file or the shards listed in an index. If a repository has both, the
     single file and all indexes are downloaded, but not the shards (see `HubCheckpoint.needed`).
@@ -88,13 +88,13 @@ def _require_all_shards(folder: Path, hint: str) -> None:
     alternatives = [*indexed_shards, ["model.safetensors"], ["pytorch_model.bin"]]
     if not indexed_shards:
         alternatives.append(["consolidated.safetensors"])
-    missing_files = []
-    for weights in alternatives:
-        missing = [name for name in ("config.json", *weights) if not (folder / name).exists()]
-        if not missing:
-            return
-        missing_files += missing
-    raise UserError(f"{missing_files[0]} is missing", where=folder, hint=hint)
+    missing_by_alternative = [
+        [name for name in ("config.json", *weights) if not (folder / name).exists()]
+        for weights in alternatives
+    ]
+    if all(missing_by_alternative):
+        first_missing = missing_by_alternative[0][0]
+        raise UserError(f"{first_missing} is missing", where=folder, hint=hint)
 
 
 def weights_path(spec: LLMEntry) -> Path:
@@ -192,7 +192,10 @@ def read_gguf(path: Path) -> "GGUFReader":
     from gguf.gguf_reader import GGUFReader
 
     class PlainReader(GGUFReader):
-        """GGUF reader whose data is a plain array, which is 8 times as fast as a memory map."""
+        """GGUF reader whose data is a plain array, which is 8 times as fast as a memory map.
+
+        `GGUFReader` assigns a memory map to `data`; the setter replaces the map by an array.
+        """
 
         @property
         def data(self) -> Any:

@@ -21,12 +21,12 @@ class Jam(Study[JamSettings]):
         return []
 
 
-def is_written(study: Jam, language: str) -> bool:
+def model_writes_variants(study: Jam, language: str) -> bool:
     """Return whether a model writes the variants of a language.
 
     With the source `generated`, a model writes the variants of all languages. With `released`, a
-    model writes variants only for languages without variants in the public data, or in the user's
-    own data if the user has own data.
+    model writes the variants of languages for which the data (the user's own data, or else the
+    public data) has none. With other sources, no model writes variants.
     """
     source = study.settings.variants.source
     if source == "generated":
@@ -41,7 +41,7 @@ def is_written(study: Jam, language: str) -> bool:
 
 def written_languages(study: Jam) -> list[str]:
     """Return the languages whose variants a model writes."""
-    return [name for name in study.settings.languages if is_written(study, name)]
+    return [name for name in study.settings.languages if model_writes_variants(study, name)]
 
 
 def limit_of_originals(study: Jam, language: str) -> int | None:
@@ -50,18 +50,18 @@ def limit_of_originals(study: Jam, language: str) -> int | None:
     Validated variants must be matched with all originals. Therefore, the result is None if the
     study reads validated variants, and the dataset is limited instead.
     """
-    reads_variants = has_variants(study) and not is_written(study, language)
+    reads_variants = has_variants(study) and not model_writes_variants(study, language)
     return None if reads_variants else study.project.limit
 
 
 def written_constraint(study: Jam) -> str:
     """Return a wildcard constraint for languages whose variants a model writes."""
-    return alternatives(name for name in language_names() if is_written(study, name))
+    return alternatives(name for name in language_names() if model_writes_variants(study, name))
 
 
 def validated_constraint(study: Jam) -> str:
     """Return a wildcard constraint for languages whose variants no model writes."""
-    return alternatives(name for name in language_names() if not is_written(study, name))
+    return alternatives(name for name in language_names() if not model_writes_variants(study, name))
 
 
 def has_variants(study: Jam) -> bool:
@@ -175,7 +175,8 @@ def variants_of(study: Jam, language: str) -> str:
 
 def released_variants(study: Jam, language: str) -> str | None:
     """Return the path of the public variants; None if the variants have another source."""
-    is_public = study.settings.variants.source == "released" and not is_written(study, language)
+    has_public_source = study.settings.variants.source == "released"
+    is_public = has_public_source and not model_writes_variants(study, language)
     return variants_file(study, language) if is_public else None
 
 

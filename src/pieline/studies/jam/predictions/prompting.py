@@ -138,7 +138,10 @@ class Identification(Task):
         return load_sentences(self.inputs.get("neutral") or self.inputs["sentences"])
 
     def _choose_examples(self, sentences: Sequence[JamSentence]) -> Sequence[TaggedSentence]:
-        """Return the examples for few-shot prompting; empty for other settings."""
+        """Return the examples for few-shot prompting; empty for other settings.
+
+        Without sentences, the examples are not needed and not chosen.
+        """
         if not sentences or not isinstance(self.parameters, FewShot):
             return ()
         train_path = self.inputs["train"]
@@ -209,8 +212,9 @@ def _request_parameters(task: Identification, entry: LLMEntry, prompt: Prompt) -
     """
     response_format = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
     is_custom = task.setting not in get_args(PromptSetting)
-    # A custom prompt describes its format in words, so the format need not be enforced.
+    # A custom prompt describes its format in words, so a model that ignores the format is accepted.
     if response_format and not is_custom:
+        # Every other prompt with a format needs what the setting with a schema needs.
         obstacle = unsupported_reason(entry, SCHEMA_SETTING)
         if obstacle:
             raise UserError(obstacle, where=entry.label, hint="remove the model or the setting")
@@ -245,7 +249,8 @@ def _example_messages(template_path: str, examples: Iterable[TaggedSentence]) ->
 def _cached_examples(path: str, modified: int, count: int, seed: int) -> list[TaggedSentence]:
     """Choose examples once for all models.
 
-    With another modification time `modified` of the file, the examples are chosen again.
+    The modification time `modified` of the file is part of the cache's key, so the examples of an
+    edited file are chosen again.
     """
     return choose_examples(_cached_train_split(path, modified), count, seed=seed)
 

@@ -207,7 +207,7 @@ class Tagger:
         return tags_by_sentence
 
     def save(self, folder: str | Path) -> None:
-        """Write the weights and the tokenizer to a folder, which is complete or missing."""
+        """Write the weights and the tokenizer to a folder; an interruption leaves no folder."""
         with atomic_folder(folder) as temporary_folder:
             self.model.save_pretrained(temporary_folder)
             self.tokenizer.save_pretrained(temporary_folder)
@@ -334,6 +334,7 @@ def fine_tune(
     """
     training = _Training(tagger, data.train, settings, seed)
     key = _fingerprint(data, settings, seed=seed, identity=identity)
+    # This restores the state of an interrupted training.
     state = ResumableTraining(checkpoint, key, tagger.model, training.optimizer, training.schedule)
     finished_epochs = len(state.epochs)
     if finished_epochs:
@@ -343,6 +344,7 @@ def fine_tune(
         dev_span_f1 = _score_on_dev(tagger, data.dev, settings)
         state.finish_epoch({"loss": loss, "dev_span_f1": dev_span_f1}, keep=True)
         after_epoch(epoch)
+    # If a resumed training was already finished, the tagger gets its weights from the checkpoint.
     state.load_kept()
     return TaggingLog(
         settings=settings,
