@@ -119,8 +119,8 @@ def test_documents_state_when_numbers_end(numbers: list[Number]) -> None:
     (first, one), (second, other) = sorted(counts.items())
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     stated = (
-        f"For {one} of these, the models [end](docs/costs.md#when-models-end) on {first},"
-        f" for another {other} on {second}."
+        f"Providers [retire](docs/costs.md#when-models-end) the models behind {one} numbers on"
+        f" {first}, and behind another {other} on {second}."
     )
     assert stated in " ".join(readme.split())
 

@@ -55,9 +55,9 @@ def test_printed_scores_that_the_released_run_has(agreement: Mapping[Cell, bool]
     assert sizes == {"sentence": 26, "span": 24, "instruction_sentence": 26, "instruction_span": 24}
     text = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
     stated = re.search(
-        r"Of the (\d+) scores printed in Table 2, (\d+) equal theirs:"
-        r" sentence (\d+) of (\d+), span (\d+) of (\d+),"
-        r" instruction \+ sentence (\d+) of (\d+), instruction \+ span (\d+) of (\d+)",
+        r"Of the (\d+) scores printed in IdioLink's Table 2, (\d+) equal scores of the"
+        r" \[authors' run\]\(\S+\): (\d+) of (\d+) in the mode sentence, (\d+) of (\d+) in span,"
+        r" (\d+) of (\d+) in instruction \+ sentence, and (\d+) of (\d+) in instruction \+ span",
         text,
     )
     assert stated
