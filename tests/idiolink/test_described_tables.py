@@ -125,6 +125,11 @@ class TestCheckpoints:
             ("568M", "0.5B", False),
             ("22.7M", "110M", False),
             ("a few M", "110M", False),
+            ("4.13M", "4.1M", True),
+            ("32.68M", "32.7M", True),
+            ("109", "109", True),
+            ("108", "109", False),
+            ("1M", "0M", False),
         ],
     )
     def test_sizes_are_rounded_to_the_printed_digits(

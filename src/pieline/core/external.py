@@ -41,7 +41,7 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     hint = f"the fields are {', '.join(row.model_fields)} (docs/adding/predictions.md)"
     extension = _extension(path)
     if extension not in _EXTENSIONS:
-        hint += "; the file name must end in .csv, .tsv or .jsonl, or in .parquet"
+        hint += "; the file name must end in .csv, .tsv, .jsonl, .json or .parquet"
     numbered_rows: Iterable[tuple[int, object]]
     if extension == ".parquet":
         numbered_rows = enumerate(_parquet_rows(path), start=1)

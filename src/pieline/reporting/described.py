@@ -4,6 +4,7 @@ The facts come from this project's records and from this run's settings. A table
 text only where the paper's text differs from ours.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -247,42 +248,59 @@ def checkpoint_options(
 
 def _compare_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> list[StatedText]:
     """Compare checkpoint, license, size and revision of a models.yaml entry with a printed row."""
-    size, printed_size = entry["parameters"] or "not published", row["parameters"]
-    if row["parameters_are_estimated"] == "yes":
-        size, size_note = "not published", "size not published; the printed one is an estimate"
-    elif size == printed_size or not printed_size:
-        size_note = ""
-    elif same_size(size, printed_size):
-        size_note = "as printed, rounded"
-    else:
-        size_note = "differs from the printed size even when rounded"
-    checkpoint, name = entry["checkpoint"], row["checkpoint"]
-    is_shortened = checkpoint.endswith(f"/{name}")
-    name_note = "printed without its organization" if is_shortened else ""
-    if entry.get("revision"):
-        revision = entry["revision"]
-    elif entry["source"] == "api":
-        revision = "managed by the provider"
-    elif entry["source"] == "package":
-        revision = f"package {entry.get('package')}"
-    else:
-        revision = "not pinned"
+    checkpoint, printed_name = entry["checkpoint"], row["checkpoint"]
+    is_shortened = checkpoint.endswith(f"/{printed_name}")
     return [
-        state(checkpoint, name, reason=name_note),
+        state(
+            checkpoint,
+            printed_name,
+            reason="printed without its organization" if is_shortened else "",
+        ),
         state(entry["licence"], row["licence"]),
-        state(size, printed_size, reason=size_note),
-        state(revision, ""),
+        _compare_sizes(entry["parameters"], row),
+        state(_revision_of(entry), ""),
     ]
 
 
-def same_size(ours: str, printed: str) -> bool:
-    """Return whether two parameter counts are equal at the precision of the printed one.
+def _compare_sizes(size: str | None, row: Mapping[str, str]) -> StatedText:
+    """Compare the number of parameters in an entry with that of a printed row."""
+    printed_size = row["parameters"]
+    # Then the entry only repeats the paper's estimate.
+    if row["parameters_are_estimated"] == "yes":
+        reason = "size not published; the printed one is an estimate"
+        return state("not published", printed_size, reason=reason)
+    if size is None:
+        size = "not published"
+    if size == printed_size or not printed_size:
+        return state(size, printed_size)
+    if same_size(size, printed_size):
+        return state(size, printed_size, reason="as printed, rounded")
+    reason = "differs from the printed size even when rounded"
+    return state(size, printed_size, reason=reason)
 
-    Both are texts such as `22.7M` or `9B`. Leading and trailing zeros do not count as digits.
+
+def _revision_of(entry: Mapping[str, Any]) -> str:
+    """Return the commit of an entry's checkpoint, or what determines its version instead."""
+    if entry.get("revision"):
+        return str(entry["revision"])
+    if entry["source"] == "api":
+        return "managed by the provider"
+    if entry["source"] == "package":
+        return f"package {entry.get('package')}"
+    return "not pinned"
+
+
+def same_size(ours: str, printed: str) -> bool:
+    """Return whether our parameter count equals the printed one when rounded to its digits.
+
+    Both are texts such as `22.7M` or `9B`. Final zeros before the unit may result from rounding, so
+    `109M` equals the printed `110M`.
     """
     our_count, printed_count = number_in(ours), number_in(printed)
     if our_count is None or printed_count is None:
         return False
-    without_unit = printed[:-1]
-    significant_digits = len(without_unit.replace(".", "").strip("0"))
-    return float(f"{our_count:.{significant_digits - 1}e}") == printed_count
+    significant_digits = len(re.sub(r"\D", "", printed).strip("0"))
+    if significant_digits == 0:  # the printed count is 0
+        return our_count == printed_count
+    rounded_count = float(f"{our_count:.{significant_digits - 1}e}")
+    return math.isclose(rounded_count, printed_count)

@@ -362,6 +362,7 @@ def _spreads(table: PrintedTable, row: Mapping[str, str]) -> dict[str, Spread]:
         if mean is None or column in table.keys or column.endswith(DEVIATION):
             continue
         deviation = number_in(row.get(f"{column}{DEVIATION}", ""))
+        # A mean that is printed without a deviation is that of a single seed.
         seeds = 1 if deviation is None else table.seeds.number_in_row(row)
         spreads[column] = Spread(mean=mean, deviation=deviation, seeds=seeds)
     return spreads

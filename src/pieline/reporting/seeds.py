@@ -62,29 +62,29 @@ def mean_ranges(
     from scipy.special import stdtrit
 
     if pool and not printed.deviation:
-        deviation, degrees_of_pool = pooled(pool)
+        deviation, pool_degrees = pooled(pool)
         error = deviation * math.sqrt(1 / ours.seeds + 1 / printed.seeds)
-        margin = float(stdtrit(degrees_of_pool, 1 - _TAIL)) * error + _rounding(decimals)
+        margin = float(stdtrit(pool_degrees, 1 - _TAIL)) * error + _rounding(decimals)
         return {POOLED: (printed.mean - margin, printed.mean + margin)}
     if printed.deviation is None:
         return {}
     ranges = {}
     for possible_ddof in ddof:
         variance = _variance(printed, possible_ddof)
-        squared_error = variance / printed.seeds
+        printed_squared_error = variance / printed.seeds
         if ours.deviation is None:
             our_squared_error = variance / ours.seeds
         else:
             our_squared_error = ours.deviation**2 / ours.seeds
-        error = math.sqrt(our_squared_error + squared_error)
-        degrees = _welch_degrees(ours, our_squared_error, printed, squared_error)
+        error = math.sqrt(our_squared_error + printed_squared_error)
+        degrees = _welch_degrees(ours, our_squared_error, printed, printed_squared_error)
         margin = float(stdtrit(degrees, 1 - _TAIL)) * error + _rounding(decimals)
         ranges[_reading(possible_ddof)] = (printed.mean - margin, printed.mean + margin)
     return ranges
 
 
 def _welch_degrees(
-    ours: Spread, our_squared_error: float, printed: Spread, squared_error: float
+    ours: Spread, our_squared_error: float, printed: Spread, printed_squared_error: float
 ) -> float:
     """Return the degrees of freedom of Welch's t interval for the difference between two means.
 
@@ -93,8 +93,8 @@ def _welch_degrees(
     if not ours.deviation:
         return float(printed.seeds - 1)
     ours_part = our_squared_error**2 / (ours.seeds - 1)
-    printed_part = squared_error**2 / (printed.seeds - 1)
-    return (our_squared_error + squared_error) ** 2 / (ours_part + printed_part)
+    printed_part = printed_squared_error**2 / (printed.seeds - 1)
+    return (our_squared_error + printed_squared_error) ** 2 / (ours_part + printed_part)
 
 
 def deviation_ranges(
@@ -119,7 +119,7 @@ def deviation_ranges(
     from scipy.special import fdtri
 
     if pool and not printed.deviation:
-        deviation, degrees = pooled(pool)
+        deviation, pool_degrees = pooled(pool)
         high = deviation * math.sqrt(float(fdtri(seeds - 1, degrees, 1 - _TAIL)))
         return {POOLED: (0.0, high + _rounding(decimals))}
     lowest_ratio = float(fdtri(seeds - 1, printed.seeds - 1, _TAIL))

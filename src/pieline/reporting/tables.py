@@ -494,7 +494,9 @@ def number_row(
         numbers: Numbers of the row by measure.
     """
     cells = tuple(column.cell(numbers) for column in columns)
-    numbers_in_cells = [cell.number for cell in cells if cell.number]
-    reasons = {number.missing for number in numbers_in_cells or numbers.values()}
+    # If no cell has a number, the reasons are those of all numbers of the row.
+    numbers_in_cells = [cell.number for cell in cells if cell.number] or numbers.values()
+    # The reason of a number that exists is empty, so a row with some numbers states no reason.
+    reasons = {number.missing for number in numbers_in_cells}
     shared_reason = reasons.pop() if len(reasons) == 1 else ""
     return Row(labels, cells, shared_reason)

@@ -175,13 +175,20 @@ def _our_rows(tables: Sequence[TableNumbers]) -> pd.DataFrame:
     frames = [of_display(import_object(table.ours)(table.inputs), table.inputs) for table in tables]
     nonempty_frames = [frame for frame in frames if len(frame)]
     if not nonempty_frames:
-        return of_display(OurNumbers("").frame(), DisplayInputs())
-    rows = pd.concat(nonempty_frames, ignore_index=True)
+        no_rows = OurNumbers("").frame()
+        return of_display(no_rows, DisplayInputs())
+    return _merge_repeated(pd.concat(nonempty_frames, ignore_index=True))
+
+
+def _merge_repeated(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one of the rows of each number, in order, with the tables of all of these rows.
+
+    The row names its metric files if any table reads them.
+    """
     tables_by_keys = rows.groupby(list(KEYS), sort=False)["tables"].agg(_join_tables)
-    # Some tables may not read the metric record that contains the number.
-    has_record = rows["files"].map(len) > 0
-    records_first = pd.concat([rows[has_record], rows[~has_record]])
-    one_row_per_number = records_first.drop_duplicates(list(KEYS)).sort_index()
+    has_files = rows["files"].map(len) > 0
+    files_first = pd.concat([rows[has_files], rows[~has_files]])
+    one_row_per_number = files_first.drop_duplicates(list(KEYS)).sort_index()
     without_tables = one_row_per_number.drop(columns="tables")
     return without_tables.merge(tables_by_keys.reset_index(), on=list(KEYS), how="left")
 

@@ -182,18 +182,17 @@ def describe_raw_files(
     Raises:
         UserError: A file is missing.
     """
+    is_public, is_sample = data == "released", data == "sample"
     described = []
     for file in describe_files(paths):
         name = Path(file.path).relative_to(folder).as_posix()
         corpus = name.partition("/")[0]
-        url = licence = None
-        if data == "released" and name in upstream:
-            url = upstream[name].url
-        if data != "own" and corpus in licences:
-            licences_of_corpus = licences[corpus]
-            is_public = data == "released"
-            licence = licences_of_corpus.released if is_public else licences_of_corpus.sample
-        is_sample = data == "sample"
+        url = upstream[name].url if is_public and name in upstream else None
+        licence = None
+        if is_public and corpus in licences:
+            licence = licences[corpus].released
+        elif is_sample and corpus in licences:
+            licence = licences[corpus].sample
         described.append(
             RawFile(**file.model_dump(), url=url, licence=licence, is_sample=is_sample)
         )

@@ -145,7 +145,8 @@ class RunReport:
         for name in dict.fromkeys(names):
             if not name or name in made_tables:
                 continue
-            study = self.all_studies[name.partition("_")[0]]
+            study_name = name.partition("_")[0]  # "jam" for "jam_drift"
+            study = self.all_studies[study_name]
             if study in self.studies:
                 reasons[name] = study.why_no_table(name)
             else:

@@ -1,6 +1,7 @@
 """Build the tables of the human baseline (5.1), neutral contexts (G) and attention (H)."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -90,14 +91,19 @@ def humans(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
+_HUMAN_COLUMNS = 4
+"""Number of columns of the human baseline after the label."""
+
+
 def _row_of_humans(numbers: pd.DataFrame, label: str, more_cells: Sequence[Cell] = ()) -> Row:
-    """Return a row of the measures `HUMANS[label]`; `more_cells` follow their cells."""
-    (numbers_by_measure,) = rows_of(numbers, ()).values()  # without keys, all numbers are one row
+    """Return the row of the measures `HUMANS[label]`, followed by `more_cells` and blank cells."""
+    all_numbers = rows_of(numbers, ())[()]
     columns = [Column(measure.name, "") for measure in HUMANS[label]]
-    row = number_row((label,), columns, numbers_by_measure)
+    row = number_row((label,), columns, all_numbers)
     cells = [*row.cells, *more_cells]
-    cells += [Cell(text=" ")] * (4 - len(cells))  # the table has four columns of numbers
-    return Row((label,), tuple(cells), row.reason)
+    blank = Cell(text=" ")  # a cell without text would show a dash
+    cells += [blank] * (_HUMAN_COLUMNS - len(cells))
+    return replace(row, cells=tuple(cells))
 
 
 def _human_inputs(study: ConfiguredStudy) -> DisplayInputs | None:

@@ -226,12 +226,13 @@ def _printed_means(
 
     Models that the inputs do not describe are omitted.
     """
-    models = inputs.labels()
+    described_models = inputs.labels()
     is_in_table_3 = printed["shown_by"].map(first_table) == "jam_drift"
     rows = printed[is_in_table_3 & (printed["measure"] == measure)]
     means = {}
     for row in rows.to_dict("records"):
-        if row["setting"] != FINE_TUNED and row["model"] in models:
+        is_language_model = row["setting"] != FINE_TUNED
+        if is_language_model and row["model"] in described_models:
             key = RunKey(row["setting"], row["model"], row["language"])
             means[key] = PrintedMean(row["spread"], row["pool"])
     return means
