@@ -119,7 +119,7 @@ def deviation_ranges(
     from scipy.special import fdtri
 
     if pool and not printed.deviation:
-        deviation, pool_degrees = pooled(pool)
+        deviation, degrees = pooled(pool)
         high = deviation * math.sqrt(float(fdtri(seeds - 1, degrees, 1 - _TAIL)))
         return {POOLED: (0.0, high + _rounding(decimals))}
     lowest_ratio = float(fdtri(seeds - 1, printed.seeds - 1, _TAIL))
