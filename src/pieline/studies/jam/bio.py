@@ -14,7 +14,7 @@ TAG_IDS: dict[str, int] = {tag: tag_id for tag_id, tag in enumerate(TAGS)}
 
 
 class Span(NamedTuple):
-    """A range of token indices or of characters, where `end` is not included."""
+    """A range of token or character indices, which includes `start` but not `end`."""
 
     start: int
     end: int
@@ -78,7 +78,8 @@ def span_text(tokens: Sequence[str], span: Span) -> str:
 def whitespace_word_spans(tokens: Sequence[str]) -> list[Span]:
     """Return the token span of each word, where only white space separates words.
 
-    For example, the tokens "lurch" and "!" form one word.
+    For example, the tokens "lurch" and "!" form one word. `tokens` are the tokens of a sentence,
+    each with its trailing space.
     """
     word_starts = []
     follows_space = True

@@ -1,7 +1,8 @@
 """Build the dataset of ID10M-JAM: originals with enough valid variants, and a manifest of counts.
 
-`<language>.jsonl` has one line per sentence. The selected variants of an original follow it. The
-manifest in the same folder states the sources of the data, and counts.
+The dataset file `<language>.jsonl` has one line per sentence, and the selected variants of an
+original follow the original. The manifest in the same folder states the sources of the originals
+and variants, and the numbers of originals, variants and PIEs.
 """
 
 import random
@@ -69,7 +70,7 @@ class JamManifest(Verification):
 
     @property
     def is_released(self) -> bool:
-        """Return whether this is the public dataset, which the paper's numbers describe."""
+        """Return whether the dataset is the public one, on which the paper's numbers are based."""
         return self.originals_are_released and self.verified is not None
 
 
@@ -90,12 +91,13 @@ def select_variants(
     review: Reviewer,
     seed: int = SEED,
 ) -> list[JamSentence]:
-    """Return each original that has enough valid variants, followed by `KEPT_VARIANTS` of them.
+    """Return originals with enough valid variants, each followed by `KEPT_VARIANTS` valid variants.
 
     The variants are chosen at random, with a seed per original. Therefore, an added original does
     not change the chosen variants of other originals.
     """
     valid_by_original: dict[str, list[Variant]] = defaultdict(list)
+    # The random choice must not depend on the order in which the variants are passed.
     for variant in sorted(variants, key=lambda variant: variant.number):
         if is_valid(variant, review=review):
             valid_by_original[variant.original_id].append(variant)
@@ -122,7 +124,7 @@ def make_manifest(
     originals_are_released: bool,
     verification: Verification,
 ) -> JamManifest:
-    """Return the manifest of a dataset.
+    """Return the manifest of a dataset, which counts sentences, verdicts and flags.
 
     Args:
         sentences: Sentences of the dataset.
@@ -131,7 +133,7 @@ def make_manifest(
         review: Handling of variants without a human verdict.
         disputed: Ids of variants on which annotators disagree.
         originals_are_released: Whether the originals equal the public originals, by digest.
-        verification: How the variants were verified.
+        verification: Whether the variants are the public ones, and how this was verified.
 
     Raises:
         UserError: The dataset is empty.
@@ -144,7 +146,7 @@ def make_manifest(
             " jam.variants.review to automatic",
         )
     kept_ids = {original.id for original in kept_originals}
-    figurative = sum(original.is_figurative for original in kept_originals)
+    figurative_count = sum(original.is_figurative for original in kept_originals)
     verdict_counts = Counter(variant.verdict for variant in variants)
     flag_counts = Counter(flag for variant in variants for flag in variant.flags)
     return JamManifest(
@@ -154,11 +156,11 @@ def make_manifest(
         variants_source=variants[0].source,
         review=review,
         originals=len(kept_originals),
-        figurative=figurative,
-        literal=len(kept_originals) - figurative,
+        figurative=figurative_count,
+        literal=len(kept_originals) - figurative_count,
         variants=len(sentences) - len(kept_originals),
         unique_pies=count_pies(kept_originals),
-        dropped_originals=[item.id for item in originals if item.id not in kept_ids],
+        dropped_originals=[original.id for original in originals if original.id not in kept_ids],
         candidate_variants=len(variants),
         valid_variants=sum(is_valid(variant, review=review) for variant in variants),
         disputed=sorted(disputed),
@@ -177,7 +179,10 @@ class JamDataset:
 
 @dataclass(frozen=True)
 class JudgedVariants:
-    """Variants with the verdicts of human reviews, and the ids of the disputed variants."""
+    """Variants with the verdicts of human reviews, and the ids of the disputed variants.
+
+    A variant is disputed if reviewers disagree on it and no adjudication settles the disagreement.
+    """
 
     variants: Sequence[Variant]
     disputed: Sequence[str] = ()
@@ -191,7 +196,9 @@ def judge_variants(
     adjudications: Sequence[Review],
     where: str,
 ) -> JudgedVariants:
-    """Return the variants after human reviews (section 3.4); disputed variants are invalid.
+    """Return the variants with the verdicts and corrections of human reviews (section 3.4).
+
+    Variants on which the reviews disagree, and which no adjudication settles, are invalid.
 
     `where` names the review files in error messages.
 
@@ -218,7 +225,7 @@ def build_dataset(
     review: Reviewer,
     limit: int | None = None,
 ) -> JamDataset:
-    """Return the dataset of originals and their valid variants, with a manifest (section 3.4).
+    """Select originals and their valid variants, and return them with a manifest (section 3.4).
 
     With `limit`, the dataset has at most this number of originals.
 
@@ -228,7 +235,7 @@ def build_dataset(
     sentences = select_variants(originals, judged.variants, review=review)
     if limit:
         selected_ids = [sentence.id for sentence in sentences if sentence.is_original][:limit]
-        sentences = [item for item in sentences if item.original_id in selected_ids]
+        sentences = [sentence for sentence in sentences if sentence.original_id in selected_ids]
     manifest = make_manifest(
         sentences,
         originals,
@@ -242,5 +249,5 @@ def build_dataset(
 
 
 def count_pies(sentences: Iterable[JamSentence | Original]) -> int:
-    """Return the number of distinct PIEs, ignoring case, spacing and punctuation."""
+    """Return the number of distinct PIEs in sentences, ignoring case, spacing and punctuation."""
     return len({normalize(pie) for sentence in sentences for pie in sentence.pies})

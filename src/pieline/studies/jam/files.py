@@ -14,7 +14,7 @@ from pieline.study import Study
 
 
 class Jam(Study[JamSettings]):
-    """Base class of the ID10M-JAM study, which the study's modules use as a type."""
+    """Base class of `JamStudy`, for type annotations in the modules that `study.py` imports."""
 
     def added_settings(self) -> list[str]:
         """Return the encoder settings that add training texts; the paper has no such settings."""
@@ -45,7 +45,7 @@ def written_languages(study: Jam) -> list[str]:
 
 
 def limit_of_originals(study: Jam, language: str) -> int | None:
-    """Return the maximum number of originals in the file of originals; None means all originals.
+    """Return the maximum number of originals to write for a language; None means all originals.
 
     Validated variants must be matched with all originals. Therefore, the result is None if the
     study reads validated variants, and the dataset is limited instead.
@@ -70,7 +70,10 @@ def has_variants(study: Jam) -> bool:
 
 
 def constraints(study: Jam, *kinds: str) -> dict[str, str]:
-    """Return the wildcard constraints for the runs of models of these kinds."""
+    """Return the constraints of the wildcards `language`, `model` and `setting`, by wildcard.
+
+    `kinds` are the kinds of the models that the wildcard `model` matches.
+    """
     settings = {
         *get_args(PromptSetting),
         FINE_TUNED,
@@ -86,7 +89,7 @@ def constraints(study: Jam, *kinds: str) -> dict[str, str]:
 
 
 def metrics_on(study: Jam, language: str) -> list[str]:
-    """Return the metric files of a language's runs of language models and encoders."""
+    """Return the paths of the metric files of all language models and encoders in a language."""
     return study.plan.metrics(kind=("llm", "encoder"), experiment="", language=language)
 
 
@@ -111,9 +114,10 @@ def decided_by(study: Jam, language: str) -> DecidedBy:
 
 
 def _has_file(study: Jam, pattern: str, language: str) -> bool:
-    """Return whether a language's raw file exists in the user's own data or, without it, publicly.
+    """Return whether a language has a raw file in the user's own data or in the public data.
 
-    `pattern` is the path pattern of the raw file, relative to results/raw.
+    The public data counts only if the user has no own data. `pattern` is the path pattern of
+    the raw file, relative to results/raw.
     """
     name = pattern.format(language=language)
     if study.project.own_data:
@@ -122,15 +126,16 @@ def _has_file(study: Jam, pattern: str, language: str) -> bool:
 
 
 def released_originals(study: Jam, language: str) -> str | None:
-    """Return the path of the public originals; None if the decisions have another source."""
-    is_source = decided_by(study, language) == "release"
-    return paths.RELEASED_ORIGINALS.format(language=language) if is_source else None
+    """Return the path of a language's public originals; None if decisions have another source."""
+    if decided_by(study, language) != "release":
+        return None
+    return paths.RELEASED_ORIGINALS.format(language=language)
 
 
 def extra_pie_source(study: Jam, language: str) -> str | None:
-    """Return the path of ID10M's dev split, whose tags provide further PIEs.
+    """Return the path of ID10M's dev split in a language, whose tags provide further PIEs.
 
-    The result is None if decisions are not derived from tags, or if the user's data has no dev
+    The result is None if decisions are not derived from tags, or if the user's own data has no dev
     split.
     """
     if decided_by(study, language) != "tags":
@@ -142,7 +147,7 @@ def extra_pie_source(study: Jam, language: str) -> str | None:
 
 
 def decisions(study: Jam, language: str) -> str:
-    """Return the path of the decision file: the user's, the sample's or a derived one."""
+    """Return the path of a language's decision file: the user's, the sample's or a derived one."""
     own_file = own_decisions(study, language)
     if own_file:
         return own_file
@@ -152,7 +157,7 @@ def decisions(study: Jam, language: str) -> str:
 
 
 def variants_file(study: Jam, language: str) -> str:
-    """Return the path of the file with validated variants: the sample's or the public one."""
+    """Return the path of a language's validated variants: the sample's or the public file."""
     if study.settings.variants.source == "sample":
         return study.project.here(f"data/sample/id10m/variants/{language}.json")
     return paths.RELEASED_VARIANTS.format(language=language)
@@ -162,7 +167,7 @@ def variants_of(study: Jam, language: str) -> str:
     """Return the path of a language's checked variants.
 
     Raises:
-        UserError: This configuration has no variants.
+        UserError: The configuration includes no variants.
     """
     if not has_variants(study):
         raise UserError(
@@ -174,37 +179,37 @@ def variants_of(study: Jam, language: str) -> str:
 
 
 def released_variants(study: Jam, language: str) -> str | None:
-    """Return the path of the public variants; None if the variants have another source."""
+    """Return the path of a language's public variants; None if variants have another source."""
     has_public_source = study.settings.variants.source == "released"
     is_public = has_public_source and not model_writes_variants(study, language)
     return variants_file(study, language) if is_public else None
 
 
 def annotations(study: Jam, language: str) -> list[str]:
-    """Return the paths of the Label Studio exports for a language; may be empty."""
+    """Return the paths of the configured Label Studio exports with reviews of variants."""
     return study.settings.variants.annotations.get(language, [])
 
 
 def adjudications(study: Jam, language: str) -> str | None:
-    """Return the path of the decisions on a language's disputed variants; None if there is none."""
+    """Return the path of the decisions on disputed variants in a language; None if unset."""
     return study.settings.variants.adjudications.get(language)
 
 
 def training_file(study: Jam, language: str) -> str | None:
-    """Return the path of ID10M's train split; None if the train split is not available."""
+    """Return the path of ID10M's train split in a language; None if the split is not available."""
     split = paths.TRAIN_SPLIT.format(language=language)
     return split if study.project.is_available(raw_name(split)) else None
 
 
 def manifest(study: Jam, language: str) -> str | None:
-    """Return the path of the dataset's manifest; None if the study uses only originals."""
+    """Return the path of the manifest of a dataset; None if the study uses only originals."""
     return paths.MANIFEST.format(language=language) if has_variants(study) else None
 
 
 def sentences(study: Jam, language: str) -> str:
-    """Return the path of the sentences that models judge.
+    """Return the path of the sentences that models judge in a language.
 
-    The path is that of the dataset or, if the study uses no variants, of the originals.
+    The sentences are those of the dataset or, if the study uses no variants, the originals.
     """
     pattern = paths.DATASET if has_variants(study) else paths.ORIGINALS
     return pattern.format(language=language)
@@ -230,7 +235,7 @@ def examples(study: Jam, language: str, setting: str) -> str | None:
 def human_labels(study: Jam) -> list[str]:
     """Return the paths of the files with two people's labels of variants (section 5.1).
 
-    If none are configured, the result is the sample's file of simulated labels.
+    If no file is configured, the result is the sample's file of simulated labels.
     """
     configured = study.settings.humans
     if isinstance(configured, str):
@@ -241,10 +246,10 @@ def human_labels(study: Jam) -> list[str]:
 
 
 def other_targets(study: Jam) -> list[str]:
-    """Return the paths of the sentences and, if there are variants, of files for annotators.
+    """Return the paths of the sentences that models judge, and of the files for annotators.
 
-    The files for annotators are a labeling configuration per language, and the English form of the
-    human baseline.
+    If the study uses variants, the files for annotators are a labeling configuration per language,
+    and the English form of the human baseline. Otherwise, there are no such files.
     """
     languages = study.settings.languages
     targets = [sentences(study, language) for language in languages]
@@ -258,7 +263,7 @@ def other_targets(study: Jam) -> list[str]:
 
 def raw_files(study: Jam) -> list[str]:
     """Return the paths of the raw files on which the configured results depend, sorted."""
-    # The functions return None for files that do not apply.
+    # The functions return None for files that a language or setting does not need.
     raw_paths: set[str | None] = set()
     for language in study.settings.languages:
         raw_paths.add(paths.TEST_SPLIT.format(language=language))

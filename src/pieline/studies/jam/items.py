@@ -106,9 +106,9 @@ class JamItem(Item):
 
 
 class _JudgedAnswer(NamedTuple):
-    """Answer to a sentence, with judgments of this answer and of the answer to the original.
+    """Answer to a sentence, with judgments of this answer and of the answer to its original.
 
-    Both judgments are None for a variant whose original is missing.
+    The judgments `correct` and `original_correct` are None for a variant without its original.
     """
 
     sentence: JamSentence
@@ -133,24 +133,24 @@ def _sentences_path(metric: MetricFile) -> str:
 
 
 def _judged_answers(metric: MetricFile, pool: Pool) -> Iterator[_JudgedAnswer]:
-    """Yield the judged answers of a run in dataset order: an original, then its variants."""
+    """Yield the judged answers of a run in dataset order: to an original, then to its variants."""
     predictions_path = metric.predictions(".jsonl")[0]
     answers = {answer.id: answer for answer in load_jsonl(predictions_path, IdiomPrediction)}
-    is_correct: dict[str, bool] = {}
+    correct_by_id: dict[str, bool] = {}
     for original in metric.fields["judged"]:
-        is_correct[original["id"]] = original["correct"]
-        is_correct |= original["variants"]
+        correct_by_id[original["id"]] = original["correct"]
+        correct_by_id |= original["variants"]
     for sentence in pool.read(_sentences_path(metric), load_sentences):
         yield _JudgedAnswer(
             sentence,
             answers[sentence.id],
-            is_correct.get(sentence.id),
-            is_correct.get(sentence.original_id),
+            correct_by_id.get(sentence.id),
+            correct_by_id.get(sentence.original_id),
         )
 
 
 def _page_answer(answer: IdiomPrediction) -> str:
-    """Return the text that the results page shows for an answer."""
+    """Return the text that the results page shows for an answer: the idioms, or the outcome."""
     if answer.idioms is None:
         return answer.outcome
     return f"idiom: {'; '.join(answer.idioms)}" if answer.idioms else "no idiom"
@@ -174,8 +174,9 @@ def _split_around_pie(sentence: JamSentence) -> list[str]:
     text = sentence.sentence
     spans = spans_of(sentence.tags)
     if spans:
-        pie = span_text(sentence.tokens, spans[0])
-        start = len("".join(sentence.tokens[: spans[0].start]))
+        first_span = spans[0]
+        pie = span_text(sentence.tokens, first_span)
+        start = len("".join(sentence.tokens[: first_span.start]))
     else:
         # A literal PIE has no tags. In a variant, the original is last, so search from the end.
         pie = sentence.pies[0]

@@ -31,7 +31,7 @@ from pieline.studies.jam.records import Original
 
 
 class ReleasedRow(BaseModel):
-    """A row of the public originals, `id10m_fixed/<language>.json`."""
+    """A row of a file of public originals, `id10m_fixed/<language>.json`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -46,11 +46,11 @@ class ReleasedRow(BaseModel):
 
 
 def read_released_originals(path: str | Path) -> list[ReleasedRow]:
-    """Read the public originals.
+    """Read a file of public originals.
 
     Raises:
         UserError: The file is not a nonempty JSON array of valid rows. The message states the file
-            and, for an invalid row, its number.
+            and, for an invalid row, the number of the row.
     """
     return [
         validated(
@@ -128,13 +128,15 @@ class Decision(Record):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        """Raise a `ValueError` unless exactly the fields that the decision requires are set."""
-        has_reason, needs_reason = self.reason is not None, self.decision != "keep"
+        """Raise a `ValueError` if the decision lacks a required field, or has a forbidden field."""
+        has_reason = self.reason is not None
+        needs_reason = self.decision != "keep"
         if has_reason != needs_reason:
             raise ValueError(
                 "reason is required for dropped and fixed sentences, and not allowed for kept ones"
             )
-        has_pie, needs_pie = self.pie is not None, self.decision != "drop"
+        has_pie = self.pie is not None
+        needs_pie = self.decision != "drop"
         if has_pie != needs_pie:
             raise ValueError(
                 "pie is required for kept and fixed sentences, and not allowed for dropped ones"
@@ -195,7 +197,7 @@ def apply_decisions(
     Near-duplicate originals with the same usage cause a warning.
 
     Args:
-        sentences: Raw test split.
+        sentences: Sentences of the raw test split.
         decisions: One decision per sentence.
         language: Language of the sentences.
         where: Path of the decision file, for error messages.
@@ -228,7 +230,9 @@ def apply_decisions(
             where=where,
             hint="tag idioms in the test file, or keep sentences in the decisions",
         )
-    texts_with_usage = [(item.id, item.sentence, item.is_figurative) for item in originals]
+    texts_with_usage = [
+        (original.id, original.sentence, original.is_figurative) for original in originals
+    ]
     warn_of_near_duplicates(texts_with_usage, raw)
     return originals
 
@@ -236,22 +240,24 @@ def apply_decisions(
 def _check_raw_sentences(
     sentences: Sequence[TaggedSentence], language: str, path: str | Path
 ) -> None:
-    """Raise a `UserError` if sentences are in another language or implausible.
+    """Raise a `UserError` if sentences are in another language or fail `check_sentences`.
 
     `path` is the path of the raw split, for error messages.
     """
-    expected = get_language(language)
+    expected_language = get_language(language)
     all_text = " ".join(sentence.text for sentence in sentences)
-    if not is_in_language(all_text, expected.code, language_codes()):
+    if not is_in_language(all_text, expected_language.code, language_codes()):
         hint = "use the file for this language"
-        raise UserError(f"the sentences are not in {expected.label}", where=path, hint=hint)
+        raise UserError(
+            f"the sentences are not in {expected_language.label}", where=path, hint=hint
+        )
     check_sentences(
         sentences,
         path=path,
-        code=expected.code,
-        label=expected.label,
+        code=expected_language.code,
+        label=expected_language.label,
         codes=language_codes(),
-        light_words=expected.light_words,
+        light_words=expected_language.light_words,
     )
 
 
@@ -259,18 +265,18 @@ def _check_correspondence(
     sentence_ids: Sequence[str], decided_ids: Collection[str], *, where: str | Path, raw: str | Path
 ) -> None:
     """Raise a `UserError` unless each sentence has a decision, and each decision a sentence."""
-    undecided = [name for name in sentence_ids if name not in decided_ids]
+    undecided_ids = [name for name in sentence_ids if name not in decided_ids]
     known_ids = set(sentence_ids)
-    unknown = [name for name in decided_ids if name not in known_ids]
-    if not undecided and not unknown:
+    unknown_ids = [name for name in decided_ids if name not in known_ids]
+    if not undecided_ids and not unknown_ids:
         return
-    if undecided:
-        problem = f"no decision for {undecided[0]}"
+    if undecided_ids:
+        problem = f"no decision for {undecided_ids[0]}"
     else:
-        problem = f"unknown raw sentence {unknown[0]}"
+        problem = f"unknown raw sentence {unknown_ids[0]}"
     hint = (
-        f"use decisions for the same version of {raw}: {len(undecided)} of its"
-        f" {len(known_ids)} sentences have no decision, and {len(unknown)} decisions have no"
+        f"use decisions for the same version of {raw}: {len(undecided_ids)} of its"
+        f" {len(known_ids)} sentences have no decision, and {len(unknown_ids)} decisions have no"
         " sentence"
     )
     raise UserError(problem, where=where, hint=hint)
@@ -316,14 +322,14 @@ def decide_by_tags(
 
     A sentence with one tagged idiom is kept as figurative. A sentence without tags is kept as
     literal if it contains PIEs that are tagged in any other sentence, including `other_sentences`.
-    The longest of these PIEs is used. Sentences with several idioms or without a known PIE are
-    dropped. Wrong tags are not corrected.
+    Of these PIEs, the one with the most words is used. Sentences with several tagged idioms or
+    without a known PIE are dropped. Wrong tags are not corrected.
     """
-    known_pies = {}
+    pie_by_normalized: dict[str, str] = {}
     for sentence in [*other_sentences, *sentences]:
         for idiom in sentence.idioms:
-            known_pies[normalize(idiom)] = idiom
-    longest_first = sorted(known_pies.values(), key=lambda pie: (-len(pie.split()), pie))
+            pie_by_normalized[normalize(idiom)] = idiom
+    longest_first = sorted(pie_by_normalized.values(), key=lambda pie: (-len(pie.split()), pie))
     return [_decide_on_sentence(sentence, longest_first, language) for sentence in sentences]
 
 
@@ -353,14 +359,15 @@ def filtering_report(
     originals: Sequence[Original],
 ) -> dict[str, Any]:
     """Return counts of the decisions and originals, and the irregularities of the originals."""
+    actions = Counter(decision.decision for decision in decisions)
     drop_reasons = Counter(item.reason for item in decisions if item.decision == "drop")
     fix_reasons = Counter(item.reason for item in decisions if item.decision == "fix")
     return {
         "raw_sentences": len(sentences),
         "raw_with_idiom": sum(bool(sentence.spans) for sentence in sentences),
-        "kept": sum(item.decision == "keep" for item in decisions),
-        "fixed": fix_reasons.total(),
-        "dropped": drop_reasons.total(),
+        "kept": actions["keep"],
+        "fixed": actions["fix"],
+        "dropped": actions["drop"],
         "reasons": {"drop": dict(drop_reasons), "fix": dict(fix_reasons)},
         "originals": len(originals),
         "figurative": sum(original.is_figurative for original in originals),
@@ -384,18 +391,21 @@ def oddities(original: Original) -> list[dict[str, str]]:
     - `figurative_without_tags`: The sentence is figurative, but all its tags are O.
     """
     problems = []
-    for field, pies in (("pie", original.pies), ("true_idiom", original.true_idioms)):
+    for prefix, pies in (("pie", original.pies), ("true_idiom", original.true_idioms)):
         for pie in pies:
             difference = _difference_in_sentence(pie, original)
             if difference:
-                problems.append({"kind": f"{field}_{difference}", "text": pie})
+                problems.append({"kind": f"{prefix}_{difference}", "text": pie})
     if original.is_figurative and not spans_of(original.tags):
         problems.append({"kind": "figurative_without_tags", "text": original.pies[0]})
     return [{"sentence_id": original.id, **problem} for problem in problems]
 
 
 def _difference_in_sentence(pie: str, original: Original) -> str | None:
-    """Return how a PIE is changed in an original (see `oddities`); None if it is unchanged."""
+    """Return how an original spells a PIE differently; None if it contains the PIE verbatim.
+
+    The difference is `spacing`, `spelling` or `absent` (see `oddities`).
+    """
     if pie in original.sentence:
         return None
     if " ".join(pie.split()) in original.sentence:
@@ -406,25 +416,34 @@ def _difference_in_sentence(pie: str, original: Original) -> str | None:
 
 
 def _parse_row(row: Mapping[str, str], *, where: str) -> Decision:
-    """Parse a row of a decision file; empty cells are ignored."""
+    """Parse a row of a decision file; empty cells are ignored.
+
+    Raises:
+        UserError: The row is invalid. `where` is its location for the error message.
+    """
     fields: dict[str, Any] = {}
     for column, cell in row.items():
         if not cell:
             continue
-        fields[column] = cell
-        if column in _JSON_COLUMNS:
-            try:
-                fields[column] = parse_json(cell)
-            except ValueError:
-                hint = "write true or false" if column == "is_figurative" else "write a JSON array"
-                raise UserError(f"{column} is not JSON", where=where, hint=hint) from None
+        if column not in _JSON_COLUMNS:
+            fields[column] = cell
+            continue
+        try:
+            fields[column] = parse_json(cell)
+        except ValueError:
+            hint = "write true or false" if column == "is_figurative" else "write a JSON array"
+            raise UserError(f"{column} is not JSON", where=where, hint=hint) from None
     return validated(
         Decision, canonical_json(fields), where=where, hint="correct this row", is_json=True
     )
 
 
 def _format_cell(column: str, value: Any) -> str:
-    """Return the cell of a decision file for a field of a decision."""
+    """Return the value of a decision's field as the text of a cell; None becomes an empty cell.
+
+    Raises:
+        UserError: The text contains a tab or a line break, which the decision file cannot store.
+    """
     if value is None:
         return ""
     if column in _JSON_COLUMNS:
@@ -441,8 +460,8 @@ def _make_original(sentence: TaggedSentence, decision: Decision, language: str) 
     """Apply a keep or fix decision to a raw sentence.
 
     Raises:
-        ValueError: Tags, tokens or PIE do not fit the sentence; or the sentence is figurative, but
-            neither the tags nor the decision name the idiom.
+        ValueError: The tags, tokens or PIE do not fit the sentence; or the sentence is figurative,
+            but neither the tags nor the decision name the idiom.
     """
     # Only a fix decision has text, tokens and tags.
     text = sentence.text if decision.text is None else decision.text
@@ -461,6 +480,7 @@ def _make_original(sentence: TaggedSentence, decision: Decision, language: str) 
                 "is_figurative is true, but all tags are O; tag the idiom, or set true_idioms"
             )
 
+    # A decision to keep or fix a sentence always has a PIE.
     pie = decision.pie or ""
     if not contains_pie(text, pie, language=language):
         raise ValueError(f"the PIE {pie!r} is not in the sentence")
@@ -516,13 +536,14 @@ def _infer_reason(raw_text: str, corrected_text: str) -> Reason:
 def _match_to_raw(released: Sequence[str], raw: Sequence[str], where: str | Path) -> list[int]:
     """Return the index of the raw sentence of each public original.
 
-    The indices ascend, because the public originals are in raw order.
+    `released` and `raw` are the texts of the public originals and of the raw sentences. The indices
+    ascend, because the public originals are in raw order.
 
     Raises:
-        UserError: A public original has no raw sentence, or the order is different.
+        UserError: A public original has no raw sentence, or is not in raw order.
     """
-    raw_indices = {text: index for index, text in enumerate(raw)}
-    equal_matches = [raw_indices.get(text) for text in released]
+    index_by_text = {text: index for index, text in enumerate(raw)}
+    equal_matches = [index_by_text.get(text) for text in released]
     matches: list[int] = []
     for number, text in enumerate(released):
         first_candidate = matches[-1] + 1 if matches else 0
@@ -545,8 +566,8 @@ def _match_to_raw(released: Sequence[str], raw: Sequence[str], where: str | Path
 def _most_similar(text: str, raw: Sequence[str], candidates: range) -> int | None:
     """Return the index of the raw sentence that is most similar to a text.
 
-    Only the indices in `candidates` are considered. The result is None if no candidate is similar
-    enough, and the first of several equally similar ones.
+    `candidates` are the indices to consider. If several of them are equally similar, the result is
+    the first one. The result is None if no similarity reaches `_SAME_SENTENCE`.
     """
     similarities = [_similarity(text, raw[index]) for index in candidates]
     highest = max(similarities, default=0.0)
@@ -556,7 +577,7 @@ def _most_similar(text: str, raw: Sequence[str], candidates: range) -> int | Non
 
 
 def _similarity(released: str, raw: str) -> float:
-    """Return the similarity (0-100) of a public original and a raw sentence.
+    """Return the similarity (0-100) of the texts of a public original and a raw sentence.
 
     If the raw sentence is longer, additional text at its beginning or end is ignored.
     """

@@ -57,6 +57,7 @@ ATTENTION = "results/metrics/jam_attention/{language}/{model}.json"
 
 def baselines(language: str) -> list[str]:
     """Return the paths of the metric files of a language's baselines."""
+    # Baselines are not random, so the seed only completes the path.
     return [
         METRICS.format(language=language, model=name, setting=BASELINE, seed="0")
         for name in BASELINES
@@ -64,9 +65,9 @@ def baselines(language: str) -> list[str]:
 
 
 def prompt_files(study: ConfiguredStudy, setting: str) -> dict[str, str]:
-    """Return the paths of a setting's prompt templates.
+    """Return the paths of a setting's prompt templates, by input name.
 
-    The keys are `prompt` and, for a setting with examples, `example`.
+    The names are `prompt` and, for a setting with few-shot examples, `example`.
     """
     custom_prompt = study.settings.prompts.get(setting)
     if custom_prompt:

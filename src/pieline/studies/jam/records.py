@@ -86,7 +86,7 @@ class Variant(TaggedRecord):
 
     Attributes:
         original_id: Id of the original.
-        number: Number (from 1) of the variant among the original's variants.
+        number: Number (from 1) of the variant among the variants of the original.
         source: Source of the variant.
         model_verdict: Verdict of the validating model; null if no model was used.
         flags: Problems of the variant.
@@ -104,7 +104,7 @@ class Variant(TaggedRecord):
 
     @property
     def id(self) -> str:
-        """Return the id, such as `test-0001-v2`."""
+        """Return the id of the variant, such as `test-0001-v2`."""
         return f"{self.original_id}-v{self.number}"
 
 
@@ -114,7 +114,7 @@ class JamSentence(TaggedRecord):
     Attributes:
         id: Sentence id; equal to `original_id` for an original.
         original_id: Id of the original.
-        variant_number: Number of the variant; 0 for an original.
+        variant_number: Number (from 1) of the variant; 0 for an original.
     """
 
     id: str
@@ -123,7 +123,7 @@ class JamSentence(TaggedRecord):
 
     @property
     def is_original(self) -> bool:
-        """Return whether this is an original."""
+        """Return whether the sentence is an original."""
         return self.variant_number == 0
 
 

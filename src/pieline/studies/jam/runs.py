@@ -46,7 +46,7 @@ def configured_runs(study: Jam) -> Iterator[Run]:
 
 
 def _make_run(study: Jam, wildcards: dict[str, str], run_conditions: Conditions) -> Run:
-    """Return the run of a model on the dataset."""
+    """Return the run of a model on the dataset, given its wildcards and conditions."""
     language, model, setting = wildcards["language"], wildcards["model"], wildcards["setting"]
     predictions, metrics = paths.PREDICTIONS.format(**wildcards), paths.METRICS.format(**wildcards)
     kind = study.project.entry(model).kind
@@ -134,7 +134,7 @@ def _configured_wildcards(study: Jam) -> Iterator[dict[str, str]]:
 
 
 def lacks(study: Jam, runs: Sequence[Run]) -> dict[str, str]:
-    """Return the reasons why runs cannot be made, by metric file."""
+    """Map the metric file of each run that cannot be made to the reason."""
     archived_metrics = {run.metrics for run in runs if run.archive}
     reasons = {}
     for run in runs:
@@ -192,15 +192,16 @@ def _why_no_ablation(study: Jam, wildcards: Mapping[str, str], archived_metrics:
 def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
     """Return why a run is impossible even if all answers are recorded; empty if it is possible.
 
-    A run is impossible if the setting enforces a response format that the model does not support,
-    as the prompts of the authors' code (form: released) do, or if the setting needs neutral
-    contexts and there are none.
+    A run is impossible if the prompt enforces a response format that the model does not support, or
+    if the setting needs neutral contexts and there are none.
     """
     settings, entry = study.settings, study.project.entry(model)
     if isinstance(entry, LLMEntry):
+        # All prompts of the authors' code enforce a format, like the setting with a schema.
         is_custom = setting in settings.prompts
         enforces_format = settings.form == "released" and not is_custom
-        reason = unsupported_reason(entry, SCHEMA_SETTING if enforces_format else setting)
+        required_support = SCHEMA_SETTING if enforces_format else setting
+        reason = unsupported_reason(entry, required_support)
         if reason:
             return reason
     if files.uses_neutral_contexts(study, setting):
@@ -209,7 +210,10 @@ def unsupported(study: Jam, language: str, model: str, setting: str) -> str:
 
 
 def _why_no_contexts(study: Jam, language: str) -> str:
-    """Return why a language has no neutral contexts; empty if a model or the sample has them."""
+    """Return why there are no neutral contexts in a language; empty if there are.
+
+    A model writes the contexts, or the sample contains them.
+    """
     if study.settings.variants.model:
         return ""
     sample_file = Path(study.project.here("data/sample/id10m/neutral", f"{language}.json"))
@@ -222,17 +226,18 @@ def _why_no_contexts(study: Jam, language: str) -> str:
 
 
 def other_metrics(study: Jam, plan: Plan) -> dict[str, Conditions]:
-    """Return the conditions of metric files that do not belong to one run, by path."""
-    by_path = {paths.HUMANS: data_conditions(study)}
+    """Return the conditions of each metric file that does not belong to one run, by path."""
+    conditions_by_path = {paths.HUMANS: data_conditions(study)}
     for language in study.settings.languages:
-        by_path[paths.STATISTICS.format(language=language)] = data_conditions(study)
+        statistics_path = paths.STATISTICS.format(language=language)
+        conditions_by_path[statistics_path] = data_conditions(study)
         for baseline_path in paths.baselines(language):
-            by_path[baseline_path] = baseline_conditions(study)
+            conditions_by_path[baseline_path] = baseline_conditions(study)
     attention_model = study.settings.attention
     if attention_model:
         attention_path = paths.ATTENTION.format(language=ANALYZED, model=attention_model)
-        by_path[attention_path] = attention_conditions(study, attention_model)
-    return by_path
+        conditions_by_path[attention_path] = attention_conditions(study, attention_model)
+    return conditions_by_path
 
 
 def baseline_conditions(study: Jam) -> Conditions:
@@ -247,9 +252,10 @@ def data_conditions(study: Jam) -> Conditions:
 
 
 def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
-    """Return the conditions of the neutral-context ablation (appendix G)."""
+    """Return the conditions of a model's run in the neutral-context ablation (appendix G)."""
     run_conditions = _conditions_without_data(study, model, setting)
-    settings, differences = dict(run_conditions.settings), list(run_conditions.deviations)
+    settings = dict(run_conditions.settings)
+    differences = list(run_conditions.deviations)
     writer = study.settings.variants.model
     if writer:
         generation, _ = study.as_sent(writer, tasks.generation(study))
@@ -264,7 +270,7 @@ def neutral_conditions(study: Jam, model: str, setting: str) -> Conditions:
 
 
 def attention_conditions(study: Jam, model: str) -> Conditions:
-    """Return the conditions of the attention analysis (appendix H)."""
+    """Return the conditions of the attention analysis of a model (appendix H)."""
     return study.mark_data(
         Conditions(
             settings={"bootstrap_resamples": study.settings.bootstrap_resamples},
@@ -275,36 +281,38 @@ def attention_conditions(study: Jam, model: str) -> Conditions:
 
 
 def conditions(study: Jam, model: str, setting: str) -> Conditions:
-    """Return the conditions of a run."""
+    """Return the conditions of the runs of a model in a setting, in any language and seed."""
     return study.mark_data(_conditions_without_data(study, model, setting))
 
 
 def _conditions_without_data(study: Jam, model: str, setting: str) -> Conditions:
-    """Return the conditions of a run without the conditions of its data (see `mark_data`)."""
+    """Return the conditions of a run before `mark_data` adds the deviations of the data."""
     settings = study.settings
-    used = settings.model_dump(include={"scoring", "bootstrap_resamples"}) | {"setting": setting}
-    if study.prediction_files(model):
-        return study.external_conditions(**used)
+    used_settings = settings.model_dump(include={"scoring", "bootstrap_resamples"})
+    used_settings["setting"] = setting
+    is_external = bool(study.prediction_files(model))
+    if is_external:
+        return study.external_conditions(**used_settings)
 
-    used["form"] = settings.form
+    used_settings["form"] = settings.form
     differences = list(study.project.changed_entry(model))
     if settings.scoring != "paper":
         differences.append("scored as in the released analysis, unlike the paper's text")
     is_trained = setting in (FINE_TUNED, *ADDED)
     if is_trained:
-        used |= settings.fine_tuning.model_dump(exclude={"seeds"})
+        used_settings |= settings.fine_tuning.model_dump(exclude={"seeds"})
         differences += _training_deviations(study, setting)
     else:
         prompt_settings, prompt_differences = _prompting(study, model, setting)
-        used |= prompt_settings
+        used_settings |= prompt_settings
         differences += prompt_differences
     if is_trained or setting == FEW_SHOT:
-        used["train_split"] = settings.train_split
+        used_settings["train_split"] = settings.train_split
         if settings.train_split != "train":
-            use = "trained on" if is_trained else "examples from"
-            differences.append(f"{use} ID10M's {settings.train_split} split, the paper's train")
+            purpose = "trained on" if is_trained else "examples from"
+            differences.append(f"{purpose} ID10M's {settings.train_split} split, the paper's train")
     return Conditions(
-        settings=used,
+        settings=used_settings,
         weights=json.loads(study.project.entry(model).execution_spec()),
         deviations=tuple(differences),
     )
@@ -321,12 +329,13 @@ def _training_deviations(study: Jam, setting: str) -> list[str]:
 
 
 def _prompting(study: Jam, model: str, setting: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the prompts and parameters sent to a language model, and their deviations."""
+    """Return the prompt digests and parameters of requests, and deviations from the paper's."""
     prompts = study.prompt_digests(*paths.prompt_files(study, setting).values())
     # The paper does not state whether reasoning models were sent the temperature.
     withheld = {"temperature"} if study.project.language_model(model).reasoning else set()
-    sent, changed = study.as_sent(model, tasks.parameters(study, model, setting), withheld=withheld)
-    differences = [*_prompt_deviations(study, setting, prompts), *changed]
+    request = tasks.parameters(study, model, setting)
+    sent, parameter_deviations = study.as_sent(model, request, withheld=withheld)
+    differences = [*_prompt_deviations(study, setting, prompts), *parameter_deviations]
     if setting == FEW_SHOT and study.settings.form == "released":
         differences.append(_STRICT_MAJORITY)
     return {"prompts": prompts, **sent}, differences
@@ -363,14 +372,14 @@ def conditions_by_pattern(study: Jam) -> dict[str, Callable[..., Conditions]]:
 def models(study: Jam) -> list[str]:
     """Return the evaluated models, the model of the attention analysis and the writer of variants.
 
-    Models that the configuration does not use are left out.
+    Each model occurs once. The writer is left out if the configuration needs no new texts.
     """
     settings = study.settings
     used_models = list(settings.models)
     if settings.attention:
         used_models.append(settings.attention)
     writer = settings.variants.model
-    needs_writer = files.written_languages(study) or settings.neutral
+    needs_writer = bool(files.written_languages(study) or settings.neutral)
     if writer and needs_writer:
         used_models.append(writer)
     return list(dict.fromkeys(used_models))
@@ -379,8 +388,8 @@ def models(study: Jam) -> list[str]:
 def archived_models(study: Jam) -> set[str]:
     """Return the models whose weights are not needed, because archives contain all their runs.
 
-    The model of the attention analysis and the writer of variants are left out, because other jobs
-    need their weights.
+    The model of the attention analysis and the writer of variants are left out, because jobs other
+    than runs need their weights.
     """
     models_with_other_uses = {study.settings.attention, study.settings.variants.model}
     return study.plan.archived_models() - models_with_other_uses

@@ -229,14 +229,14 @@ class JamSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _scoring_follows_form(cls, fields: Any) -> Any:
-        """Return the fields with the default of `scoring` for the form `released`."""
+        """Return the fields; with the form `released`, `scoring` is `released` by default."""
         if isinstance(fields, Mapping) and fields.get("form") == "released":
             return {"scoring": "released", **fields}
         return fields
 
     @model_validator(mode="after")
     def _settings_are_known(self) -> Self:
-        """Raise a `ValueError` for names that are no prompt settings."""
+        """Raise a `ValueError` if `settings` or `by_model` names an unknown prompt setting."""
         requested_settings = list(self.settings)
         settings_with_limit: list[str] = []
         for model_settings in self.by_model.values():

@@ -44,7 +44,7 @@ def validate(study: Jam, where: str) -> None:
 
 
 def _check_decisions(study: Jam, folder: str, where: str) -> None:
-    """Raise a `UserError` if the folder lacks decision files, or has one with a wrong name."""
+    """Raise a `UserError` if a folder has no decision file, or one with a wrong name."""
     languages = study.settings.languages
     if not any(files.own_decisions(study, language) for language in languages):
         raise UserError(
@@ -66,7 +66,10 @@ def _check_decisions(study: Jam, folder: str, where: str) -> None:
 
 
 def _check_models(study: Jam, where: str) -> None:
-    """Raise a `UserError` if predictions have no language, or `neutral` is not one of `models`."""
+    """Raise a `UserError` if external predictions state no language, or `neutral` is invalid.
+
+    The setting `neutral` must name a model that the setting `models` also names.
+    """
     settings = study.settings
     for model in settings.models:
         if any(file.language is None for file in study.prediction_files(model)):
@@ -84,11 +87,12 @@ def _check_models(study: Jam, where: str) -> None:
 
 
 def _check_variants(study: Jam, where: str) -> None:
-    """Raise a `UserError` if variants do not fit the originals, or no model can write them."""
+    """Raise a `UserError` if the source of variants does not fit the data, or has no writer."""
     variants, project = study.settings.variants, study.project
-    usable_source, wrong_source = "released", "sample"
     if project.is_sample:
         usable_source, wrong_source = "sample", "released"
+    else:
+        usable_source, wrong_source = "released", "sample"
     if variants.source == wrong_source:
         raise UserError(
             f"{wrong_source} variants do not fit the {project.data} originals",
@@ -121,13 +125,12 @@ def _check_attention(study: Jam, model: str, where: str) -> None:
 
 
 def _check_prompts(study: Jam) -> None:
-    """Raise a `UserError` if a prompt does not show the sentence or lacks its answer format.
+    """Raise a `UserError` if a prompt does not show the sentence or lacks a required answer format.
 
     Only the prompts of the authors' code (form: released) require an answer format.
     """
-    settings_with_format: list[str] = []
-    if study.settings.form == "released":
-        settings_with_format += get_args(PromptSetting)
+    is_released = study.settings.form == "released"
+    settings_with_format = get_args(PromptSetting) if is_released else ()
     for setting in (*study.settings.prompts, *settings_with_format):
         prompt = load_prompt(paths.prompt_files(study, setting)["prompt"])
         prompt.check_shows("sentence", language="")
@@ -152,7 +155,10 @@ def _check_settings_by_model(study: Jam, where: str) -> None:
 
 
 def validate_own_data(study: Jam) -> None:
-    """Raise a `UserError` if the user's data is incomplete, or train or dev overlaps with test."""
+    """Raise a `UserError` if the user's data is incomplete, or a split contains test sentences.
+
+    The train and dev splits may each contain a share of `_MAX_OVERLAP` of the test sentences.
+    """
     Study.check_own_data(study)
     folder = study.project.own_data
     if not folder:
@@ -161,15 +167,15 @@ def validate_own_data(study: Jam) -> None:
         test_path = str(Path(folder, raw_name(paths.TEST_SPLIT.format(language=language))))
         test_keys = _sentence_keys(test_path)
         for split in ("train", "dev"):
-            name = raw_name(paths.SPLIT.format(split=split, language=language))
-            if not study.project.is_available(name):
+            split_name = raw_name(paths.SPLIT.format(split=split, language=language))
+            if not study.project.is_available(split_name):
                 continue
-            path = str(Path(folder, name))
-            overlap = len(test_keys & _sentence_keys(path))
+            split_path = str(Path(folder, split_name))
+            overlap = len(test_keys & _sentence_keys(split_path))
             if overlap > _MAX_OVERLAP * len(test_keys):
                 raise UserError(
                     f"the file contains {overlap} of the {len(test_keys)} sentences of {test_path}",
-                    where=path,
+                    where=split_path,
                     hint="remove the overlap between the splits",
                 )
 

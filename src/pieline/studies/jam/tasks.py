@@ -31,7 +31,10 @@ from pieline.study import LLMTaskSpec
 
 
 def with_report(variants: str) -> dict[str, str]:
-    """Return the output paths of a task that writes variants and a report, by output name."""
+    """Return the output paths of a task that writes variants and a report, by output name.
+
+    `variants` is the path of the file of variants; the report is in the same folder.
+    """
     return {"variants": variants, "report": variants.replace(".jsonl", ".report.json")}
 
 
@@ -82,7 +85,15 @@ def _make_identification(
     predictions_pattern: str,
     recordings_folder: str,
 ) -> Identification:
-    """Return a task that asks a model for idioms; `sentence_files` are inputs by name."""
+    """Return a task that asks a model for the idioms in the sentences of one run.
+
+    Args:
+        study: The study.
+        wildcards: Wildcards of the run.
+        sentence_files: Paths of the files with sentences, by input name.
+        predictions_pattern: Path pattern of the predictions.
+        recordings_folder: Folder of the recorded answers, in the folder of all recordings.
+    """
     language, model, setting = wildcards["language"], wildcards["model"], wildcards["setting"]
     inputs = {**sentence_files, **paths.prompt_files(study, setting)}
     if train := files.examples(study, language, setting):
@@ -99,7 +110,7 @@ def _make_identification(
 
 
 def recordings(study: Jam, folder: str) -> str:
-    """Return the path pattern of the recordings of runs; each run has its own file.
+    """Return the path pattern of the recorded answers of runs; each run has its own file.
 
     Runs with different seeds must not share answers, even if the requests contain no seed and the
     questions are therefore the same.
@@ -108,7 +119,7 @@ def recordings(study: Jam, folder: str) -> str:
 
 
 def _model_fields(study: Jam, model: str) -> dict[str, str]:
-    """Return the task fields that describe a model."""
+    """Return the fields of a task that name and describe its model."""
     return {"model": model, "spec": study.project.language_model(model).execution_spec()}
 
 
