@@ -59,7 +59,8 @@ MODE_COLORS = {
 }
 """Color of each query mode, distinguishable with color blindness.
 
-The hue shows whether there is an instruction, and the lightness shows what is embedded.
+The hue shows whether there is an instruction, and the lightness shows whether the sentence or its
+span is embedded.
 """
 MODE_MARKERS = {"sentence": "o", "span": "s", "instruction_sentence": "^", "instruction_span": "D"}
 MODE_HATCHES = {
@@ -72,7 +73,7 @@ MODE_HATCHES = {
 
 
 def modes(inputs: DisplayInputs) -> Drawing:
-    """Plot both metrics (percent) as bars by model and query mode, for the full index.
+    """Plot R-Precision and nDCG@10 (percent) on the full index as bars, by model and query mode.
 
     Error bars are bootstrap intervals over PIEs.
     """
@@ -81,15 +82,15 @@ def modes(inputs: DisplayInputs) -> Drawing:
 
     models = inputs.models
     rows: Any = of_rankings(inputs).itertuples()
-    scores = {(row.model, row.query_mode, row.measure): row for row in rows}
+    score_rows = {(row.model, row.query_mode, row.measure): row for row in rows}
     size = (COLUMN_WIDTH, 0.8 + 0.48 * len(models))
     figure, axes = plt.subplots(1, len(METRICS), figsize=size, sharey=True, layout="constrained")
     for axis, (metric, title) in zip(axes, METRICS.items(), strict=True):
         for y, model in enumerate(models):
             scores_by_mode: dict[str, Any] = {
-                mode: scores[model.name, mode, metric]
+                mode: score_rows[model.name, mode, metric]
                 for mode in QUERY_MODES
-                if (model.name, mode, metric) in scores
+                if (model.name, mode, metric) in score_rows
             }
             _draw_bars_by_mode(axis, y, scores_by_mode)
         axis.set(xlim=(0, 115), xlabel=f"{title} (%)")
@@ -106,31 +107,33 @@ def modes(inputs: DisplayInputs) -> Drawing:
 def _notes_on_modes(inputs: DisplayInputs) -> list[str]:
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     notes = []
+    # All runs have the same queries and the same number of resamples.
     if metrics and metrics[0].intervals:
         notes.append(f"Lines: 95% bootstrap intervals over {len(metrics[0].by_pie)} PIEs.")
     return [*notes, *notes_on(metrics), *inputs.origins()]
 
 
 def _draw_bars_by_mode(axis: Axes, center: int, scores_by_mode: Mapping[str, Any]) -> None:
-    """Draw a model's bars, one per query mode, with intervals and numbers.
+    """Draw a model's bars, one per query mode, each with its interval and its score.
 
     Args:
         axis: Axes of the figure.
         center: Vertical position around which the bars are centered.
-        scores_by_mode: Rows of our numbers. A row without a number has no bar.
+        scores_by_mode: Row of our numbers for each query mode. A mode with an unknown score has no
+            bar.
     """
     bar_distance = 0.2
     middle = (len(scores_by_mode) - 1) / 2
-    for number, (mode, score) in enumerate(scores_by_mode.items()):
+    for place, (mode, score) in enumerate(scores_by_mode.items()):
         if isnan(score.ours):
             continue
-        y = center + bar_distance * (number - middle)
+        y = center + bar_distance * (place - middle)
         axis.barh(y, score.ours, height=0.18, **_fill(mode))
-        end = score.ours
-        if not isnan(score.high):
+        has_interval = not isnan(score.high)
+        if has_interval:
             axis.plot([score.low, score.high], [y, y], color="black", linewidth=0.8)
-            end = score.high
-        axis.text(end + 1, y, f"{score.ours:.1f}", va="center", fontsize=SMALLEST)
+        right_end = score.high if has_interval else score.ours
+        axis.text(right_end + 1, y, f"{score.ours:.1f}", va="center", fontsize=SMALLEST)
 
 
 def _zero_shot_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
@@ -148,7 +151,7 @@ MODES_FIGURE = Figure(
 
 
 def _fill(mode: str) -> dict[str, Any]:
-    """Return the appearance of the bars of a query mode, as arguments of matplotlib."""
+    """Return the appearance of a query mode's bars, as keyword arguments of matplotlib."""
     return {
         "facecolor": MODE_COLORS[mode],
         "hatch": MODE_HATCHES[mode],
@@ -162,15 +165,16 @@ _FILLS: dict[str, dict[str, Any]] = {
     "trained on sentences": {"facecolor": "#2171b5", "hatch": ""},
     "trained on spans (where better)": {"facecolor": "#d95f0e", "hatch": "//////"},
 }
-"""Appearance of the bars by label in the legend; the hatch distinguishes colors in grey print."""
+"""Appearance of the bars for each legend label; hatches distinguish the colors in grey print."""
 _BAR_WIDTH = 0.38
 
 
 def finetuning(inputs: DisplayInputs) -> Drawing:
-    """Plot both metrics (percent) by model as bars, with a row per metric and a column per mode.
+    """Plot the scores (percent) of each model before and after fine-tuning as bars.
 
-    Error bars are standard deviations over seeds; `shown_loss` selects the loss. Models without a
-    zero-shot run have no zero-shot bars.
+    Panels have a row per metric and a column per query mode. Error bars are standard deviations
+    over seeds. Only models trained with the loss that `shown_loss` returns are shown. Models
+    without a zero-shot run have no zero-shot bars.
     """
     import matplotlib as mpl
     import matplotlib.pyplot as plt
@@ -218,7 +222,7 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
 
 
 def _training_label(train_mode: str) -> str:
-    """Return the label in the legend of models with a training mode (a key of `_FILLS`)."""
+    """Return the legend label (a key of `_FILLS`) of models trained in `train_mode`."""
     if train_mode.endswith("span"):
         return "trained on spans (where better)"
     return "trained on sentences"
@@ -236,7 +240,7 @@ def _label_models(axis: Axes, labels: Sequence[str]) -> None:
 
 
 def _fine_tuned_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the fine-tuned and the zero-shot runs; None without fine-tuning."""
+    """Return inputs with the fine-tuned and zero-shot runs; None if no model is fine-tuned."""
     models = models_to_fine_tune(study)
     if not models:
         return None
@@ -255,7 +259,7 @@ FINETUNING_FIGURE = Figure(
 
 
 def _draw_bar(axis: Axes, x: float, score: float, label: str, deviation: float = nan) -> None:
-    """Draw a bar with its number above; `label` (a key of `_FILLS`) determines the appearance."""
+    """Draw a bar with its score above it; `label` (a key of `_FILLS`) sets the appearance."""
     axis.bar(x, score, width=_BAR_WIDTH, **_FILLS[label], edgecolor="white", linewidth=0)
     text_height = score + 3
     if not isnan(deviation):
@@ -352,7 +356,7 @@ def domains(inputs: DisplayInputs) -> Drawing:
 
 
 def _domains_with_texts(checks: DatasetChecks) -> list[str]:
-    """Return the domains that have texts: the paper's domains in order, then the user's domains."""
+    """Return the domains that have texts: the paper's in its order, then the user's own, sorted."""
     domains_with_texts: set[str] = set()
     for counts_by_domain in checks.domain_usage.values():
         domains_with_texts.update(counts_by_domain)

@@ -23,12 +23,12 @@ def dataset(index: str) -> list[str]:
 
 
 def all_documents(index: str) -> str:
-    """Return the path of all documents in the split from which an index is made."""
+    """Return the path of the documents of an index's split, including those not in the index."""
     return paths.dataset(paths.split_of(index))["documents"]
 
 
 def vectors(study: Idiolink, index: str, model: str, texts: str, seed: str) -> str:
-    """Return the path of the embeddings that an index uses, which cover the whole split.
+    """Return the path of a model's embeddings of the whole split from which an index is made.
 
     `texts` is `documents`, or the query mode of the embedded queries.
     """
@@ -38,12 +38,12 @@ def vectors(study: Idiolink, index: str, model: str, texts: str, seed: str) -> s
 
 
 def query_vectors(study: Idiolink, index: str, model: str, query_mode: str, seed: str) -> list[str]:
-    """Return a list with only the path of the embedded queries in one mode."""
+    """Return a list with one path, that of the query embeddings in one query mode."""
     return [vectors(study, index, model, query_mode, seed)]
 
 
 def all_query_vectors(study: Idiolink, index: str, model: str, seed: str) -> list[str]:
-    """Return the paths of the embedded queries, one for each query mode."""
+    """Return the paths of the query embeddings, one for each query mode."""
     return [vectors(study, index, model, mode, seed) for mode in QUERY_MODES]
 
 
@@ -54,28 +54,31 @@ def first_stage_run(study: Idiolink, model: str, index: str, query_mode: str) ->
     """
     entry = study.project.entry(model)
     assert isinstance(entry, RerankerEntry)
-    if isinstance(study.project.entry(entry.first_stage), Bm25Entry):
-        query_mode = "sentence"
-    return paths.RUN.format(index=index, model=entry.first_stage, query_mode=query_mode, seed=0)
+    first_stage = entry.first_stage
+    is_bm25 = isinstance(study.project.entry(first_stage), Bm25Entry)
+    first_stage_mode = "sentence" if is_bm25 else query_mode
+    return paths.RUN.format(index=index, model=first_stage, query_mode=first_stage_mode, seed=0)
 
 
 def archive_of_dataset(study: Idiolink, index: str) -> Archive | None:
-    """Return the first archive with current files for scoring an index; None if there is none.
+    """Return the first archive that has current files for scoring an index; None if none has.
 
-    The files are current if their raw files have the same SHA-256 as the raw files of this run.
+    The files are current if they were made from raw files with the same SHA-256 as this run's.
     """
     folder = str(Path(paths.scoring_files(index)["manifest"]).parent)
     for archive in study.project.archives:
-        archived = archive.manifest.datasets.get(folder)
-        if archived is None or not archived.raw:
+        dataset_entry = archive.manifest.datasets.get(folder)
+        if dataset_entry is None or not dataset_entry.raw:
             continue
-        if all(study.project.digest(name) == digest for name, digest in archived.raw.items()):
+        digests = dataset_entry.raw
+        is_current = all(study.project.digest(name) == digests[name] for name in digests)
+        if is_current:
             return archive
     return None
 
 
 def archived_datasets(study: Idiolink) -> list[Extraction]:
-    """List the files for scoring to extract from archives; empty if the run has texts."""
+    """Return the extractions of the scoring files from archives; empty if the run has texts."""
     if has_texts(study):
         return []
     extractions = []
@@ -106,7 +109,7 @@ def tuning(study: Idiolink, model: str, index: str, query_mode: str) -> str | No
 
 
 def tuning_dataset(study: Idiolink, index: str) -> list[str]:
-    """Return the paths of the data for tuning k1 and b; empty without a validation split."""
+    """Return the paths of the data for tuning k1 and b; empty if there is no validation split."""
     return dataset(index) if models.is_tuned(study) else []
 
 
@@ -122,7 +125,7 @@ def weights(study: Idiolink, model: str, seed: str) -> str | None:
 
 
 def weights_files(study: Idiolink, model: str) -> list[str]:
-    """Return the files of a model's local checkpoint and adapter.
+    """Return the paths of the files of a model's local checkpoint and adapter.
 
     For a fine-tuned model, these are the files of the base model.
     """
@@ -130,7 +133,7 @@ def weights_files(study: Idiolink, model: str) -> list[str]:
 
 
 def limit_of_queries(study: Idiolink, split: str) -> int | None:
-    """Return the maximum number of queries to use in a split; None for all.
+    """Return the maximum number of a split's queries to use; None if all are used.
 
     Training always uses all queries.
     """
@@ -138,7 +141,7 @@ def limit_of_queries(study: Idiolink, split: str) -> int | None:
 
 
 def _is_public_file_available(study: Idiolink, path: str) -> bool:
-    """Return whether the run uses the public data, and a raw file of this data is available."""
+    """Return whether a raw public file is available; always False for the sample data."""
     return not study.project.is_sample and study.project.is_available(raw_name(path))
 
 
@@ -174,9 +177,9 @@ def candidates(study: Idiolink) -> str | None:
 
 
 def counted_candidates(study: Idiolink, origin: str) -> str | None:
-    """Return the path of the candidate PIEs to count with the public texts, if available.
+    """Return the path of the authors' candidate PIEs, to count with the texts of an origin.
 
-    The result is None for constructed texts.
+    The result is None for constructed texts, and if the list of candidates is unavailable.
     """
     return candidates(study) if origin == "released_format" else None
 
@@ -212,7 +215,7 @@ def exclusions(study: Idiolink) -> str:
 
 
 def corrections(study: Idiolink) -> str | None:
-    """Return the path of the human corrections of generated texts; None if there are none."""
+    """Return the path of the human corrections of generated texts; None if there is no file."""
     configured_file = study.settings.construction.corrections
     if not configured_file and study.project.is_sample:
         return study.project.here("data/sample/idiolink_construction/corrections.csv")
@@ -225,12 +228,12 @@ def of_collections(pattern: str) -> list[str]:
 
 
 def data_folder(origin: str) -> str:
-    """Return the folder with the constructed or the public texts, in the public format."""
+    """Return the folder of the texts of an origin; the texts are in the public format."""
     return paths.CONSTRUCTED if origin == "constructed" else "results/raw/idiolink"
 
 
 def checked_files(study: Idiolink, origin: str) -> list[str]:
-    """Return the paths of the constructed or public texts in all splits."""
+    """Return the paths of the texts of an origin in all its available splits."""
     return [
         f"{data_folder(origin)}/{split}/{name}.json"
         for split in models.splits(study, origin)
@@ -239,9 +242,9 @@ def checked_files(study: Idiolink, origin: str) -> list[str]:
 
 
 def experiment_texts(study: Idiolink, split: str, name: str) -> str:
-    """Return the path of a split's texts that the experiments use.
+    """Return the path of the documents or queries of a split that the experiments use.
 
-    `name` is `indexes` for documents, or `queries`.
+    `name` is `indexes` for the documents, or `queries`.
     """
     return f"{data_folder(study.settings.dataset)}/{split}/{name}.json"
 
@@ -263,7 +266,7 @@ def raw_files(study: Idiolink) -> list[str]:
 
 
 def other_targets(study: Idiolink) -> list[str]:
-    """Return the paths of the data checks and, with construction, of the review sheet."""
+    """Return the paths of the data checks and, if a dataset is constructed, the review sheet."""
     targets = []
     if has_texts(study):
         targets.append(paths.CHECKS.format(origin="released_format"))

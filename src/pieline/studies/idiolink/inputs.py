@@ -10,7 +10,7 @@ from pieline.reporting.published import RELEASED_RUN
 from pieline.studies.idiolink import paths
 
 Run = Any
-"""A `pieline.plan.Run`; jobs import this module, but must not depend on `pieline.plan`."""
+"""A `pieline.plan.Run`; typed as `Any`, because jobs must not depend on `pieline.plan`."""
 OWN_RANKERS = ("reranker", "late_interaction")
 """Kinds of ranking models that the paper does not evaluate."""
 NO_SPAN_VECTOR = "token vectors are not available"
@@ -35,7 +35,7 @@ def has_texts(study: ConfiguredStudy) -> bool:
 
 
 def skip_reasons(study: ConfiguredStudy) -> dict[str, str]:
-    """Return the reason for skipping each skipped model."""
+    """Map each skipped model to the reason for skipping it."""
     reasons = dict(study.settings.leave_out)
     for run in study.plan:
         if run.lacks:
@@ -44,7 +44,10 @@ def skip_reasons(study: ConfiguredStudy) -> dict[str, str]:
 
 
 def mode_skip_reasons(study: ConfiguredStudy, model: str) -> dict[str, str]:
-    """Return the reason for skipping each query mode in which a model is not evaluated."""
+    """Map each query mode in which a model cannot be evaluated to the reason.
+
+    The instruction modes of BM25 are not included, because the paper does not print them.
+    """
     entry, modes = study.project.entry(model), study.settings.query_modes
     if entry.kind == "predictions":
         modes_with_run = {run.where["query_mode"] for run in study.plan.select(model=model)}
@@ -102,6 +105,7 @@ def fine_tuned_runs(study: ConfiguredStudy, *, include_impossible: bool = False)
 
     `include_impossible` adds the runs that cannot be made.
     """
+    # The name of a fine-tuned model differs from the name of its base model.
     runs = [run for run in study.plan if run.model != run.base]
     if include_impossible:
         return runs
@@ -117,14 +121,14 @@ def inputs_with_metrics(
 
 
 def runs_with_other_metrics(study: ConfiguredStudy, pattern: str) -> list[Run]:
-    """Return the runs on the whole index, with a metric file of another path pattern.
+    """Return the runs on the whole index that have an additional metric file.
 
-    Runs without such a metric file are omitted. If several runs share a metric file, only the last
-    of these runs is returned.
+    In the result, `metrics` of a run is the path of this file. If several runs share the file, only
+    the last of these runs is returned.
 
     Args:
         study: The study.
-        pattern: The path pattern.
+        pattern: Path pattern of the additional metric files.
     """
     runs_by_path = {pattern.format(**run.where): run for run in study.plan.made(index="test")}
     return [
@@ -137,7 +141,7 @@ def runs_with_other_metrics(study: ConfiguredStudy, pattern: str) -> list[Run]:
 def with_skipped_modes(
     study: ConfiguredStudy, inputs: DisplayInputs, models: Iterable[str]
 ) -> DisplayInputs:
-    """Add a run without metrics for each query mode in which a model is not evaluated."""
+    """Return `inputs` with a run without metrics added for each skipped query mode of a model."""
     model_reasons = skip_reasons(study)
     runs = list(inputs.runs)
     for model in models:
@@ -149,14 +153,14 @@ def with_skipped_modes(
 
 
 def authors_run_file(study: ConfiguredStudy) -> Mapping[str, str]:
-    """Return the path of the authors' scores, by file name; empty without the public data."""
+    """Map the name of the authors' scores to their path; empty if the data is not public."""
     if study.project.data != "released":
         return {}
     return {RELEASED_RUN: study.project.here(f"published/{RELEASED_RUN}.csv")}
 
 
 def data_check_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the checks of the dataset; None if the dataset has no texts."""
+    """Return inputs with the checks of the dataset; None if the configuration uses no texts."""
     if not has_texts(study):
         return None
     origin = "constructed" if study.settings.construction.enabled else "released_format"
@@ -164,7 +168,7 @@ def data_check_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
 
 
 def construction_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the statistics of the dataset's construction, if it is enabled."""
+    """Return inputs with statistics of the construction; None if no dataset is constructed."""
     if not study.settings.construction.enabled:
         return None
     inputs = study.display_inputs(others=[paths.CONSTRUCTION_METRICS])

@@ -50,7 +50,7 @@ class IdiolinkItem(Item):
 
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
-        """Yield the rows of all runs, with queries in dataset order."""
+        """Yield one row per run and query; the queries of a run are in dataset order."""
         for metric, run_values in runs(inputs):
             query_scores = read_text(query_scores_file(metric.path))
             for row in csv.DictReader(StringIO(query_scores)):
@@ -103,9 +103,9 @@ def _load_queries(path: str) -> list[Meaning]:
 
 
 def _load_texts_or_meanings(path: str, text_class: type[PieText]) -> list[Meaning]:
-    """Return the texts in a file; if it is missing, return their meanings, which omit the wording.
+    """Return the texts in a file; if the file is missing, return the meanings of the texts.
 
-    The meanings are in another file of the same folder.
+    The meanings omit the wording, and are in another file of the same folder.
     """
     if Path(path).exists():
         return list(load_jsonl(path, text_class))
@@ -114,7 +114,7 @@ def _load_texts_or_meanings(path: str, text_class: type[PieText]) -> list[Meanin
 
 
 def _page_text(text: Meaning) -> Json:
-    """Return a text as the results page reads it, divided before and after its span."""
+    """Return a text for the results page, split into the parts before, in and after the span."""
     if isinstance(text, PieText):
         parts = list(text.sentence.partition(text.span))
     else:

@@ -47,21 +47,21 @@ def wildcards() -> dict[str, str]:
 
 def embedder_constraint(study: Idiolink) -> str:
     """Return a regular expression that matches local embedders, including fine-tuned embedders."""
-    modes, losses = alternatives(QUERY_MODES), alternatives(get_args(Loss))
     local_embedders = set(study.project.names("embedder")).difference(api_embedders(study))
-    return rf"({alternatives(local_embedders)})(\+({modes})\+({losses}))?"
+    train_mode, loss = alternatives(QUERY_MODES), alternatives(get_args(Loss))
+    return rf"({alternatives(local_embedders)})(\+({train_mode})\+({loss}))?"
 
 
 def api_embedders(study: Idiolink) -> list[str]:
-    """Return the embedders in models.yaml that call an API."""
+    """Return the names of the embedders in models.yaml that call an API."""
     entries = study.project.registry.items()
     return [name for name, entry in entries if isinstance(entry, ApiEmbedderEntry)]
 
 
 def ranker_constraint(study: Idiolink) -> str:
     """Return a regular expression that matches all ranking models."""
-    others = study.project.constraint("bm25", *OWN_RANKERS, "predictions")
-    return f"{embedder_constraint(study)}|{alternatives(api_embedders(study))}|{others}"
+    other_rankers = study.project.constraint("bm25", *OWN_RANKERS, "predictions")
+    return f"{embedder_constraint(study)}|{alternatives(api_embedders(study))}|{other_rankers}"
 
 
 def entry(study: Idiolink, model: str) -> AnyEntry:
@@ -70,7 +70,7 @@ def entry(study: Idiolink, model: str) -> AnyEntry:
 
 
 def all_models(study: Idiolink) -> list[str]:
-    """Return all models that this configuration uses, without duplicates."""
+    """Return the names of all models that this configuration uses, without duplicates."""
     used_models = models_to_rank(study)
     used_models += first_stages(study, used_models).values()
     used_models += models_to_fine_tune(study)
@@ -80,7 +80,7 @@ def all_models(study: Idiolink) -> list[str]:
 
 
 def first_stages(study: Idiolink, models: Iterable[str]) -> dict[str, str]:
-    """Return the first-stage model of each reranker among `models`."""
+    """Map each reranker among `models` to its first-stage model."""
     first_stage_by_reranker = {}
     for model in models:
         model_entry = study.project.registry[model]
@@ -106,8 +106,8 @@ def is_tuned(study: Idiolink) -> bool:
 def bm25_points(study: Idiolink) -> Bm25Tuning:
     """Return the values of k1 and b to try for BM25.
 
-    Without a validation split, there is only one value of each: the configured value, or the
-    paper's value if several are configured.
+    Without a validation split, BM25 cannot be tuned. The result then contains a single pair of
+    values: the configured pair, or the paper's pair if several values are configured.
     """
     grid = study.settings.bm25
     is_single_point = len(grid.k1) == len(grid.b) == 1
@@ -162,7 +162,7 @@ def constructs(study: Idiolink) -> bool:
 
 
 def model_by_role(study: Idiolink) -> dict[str, str]:
-    """Return the name of the language model in each role of the construction."""
+    """Map each role in the construction to the name of the language model in this role."""
     return study.settings.construction.model_dump(
         include={"index_writer", "query_writer", "validator"}
     )
@@ -206,8 +206,8 @@ def embedding_models(
         unless the rankings of a first-stage model come from an archive.
     """
     needed_models = [model for model in models if model in computed_models]
-    archived = set(models).difference(needed_models)
+    from_archives = set(models).difference(needed_models)
     for first_stage in first_stages(study, needed_models).values():
-        if first_stage not in archived and first_stage not in needed_models:
+        if first_stage not in from_archives and first_stage not in needed_models:
             needed_models.append(first_stage)
     return needed_models

@@ -54,7 +54,7 @@ CONSTRUCTION_METRICS = "results/metrics/idiolink/construction.json"
 
 
 def dataset(index: str) -> dict[str, str]:
-    """Return the paths of an index's dataset files, by name."""
+    """Map the name of each dataset file of an index to its path."""
     folder = f"results/datasets/idiolink/{index}"
     return {
         "documents": f"{folder}/documents.jsonl",
@@ -65,7 +65,7 @@ def dataset(index: str) -> dict[str, str]:
 
 
 def scoring_files(index: str) -> dict[str, str]:
-    """Return, by name, the paths of the dataset files for scoring, which contain no texts."""
+    """Map the name of each dataset file that scoring reads to its path; no file contains texts."""
     folder = f"results/datasets/idiolink/{index}"
     return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}
 
@@ -109,7 +109,7 @@ def composition_of(index: str) -> str:
 
 
 def index_of(composition: str) -> str:
-    """Return the index that is made from the test split with a composition."""
+    """Return the name of the test split's index with a composition, such as `test-lit_idiom`."""
     return "test" if composition == "full" else f"test-{composition}"
 
 

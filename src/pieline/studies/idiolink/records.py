@@ -124,9 +124,9 @@ class TextId(NamedTuple):
 
     def __str__(self) -> str:
         prefix = "q_" if self.collection == "queries" else ""
-        usage = USAGE_CODES[self.usage]
-        domain = DOMAIN_CODES[self.domain]
-        return f"{prefix}{self.pie_number:03d}_{domain}_{usage}_{self.number:02d}"
+        usage_code = USAGE_CODES[self.usage]
+        domain_code = DOMAIN_CODES[self.domain]
+        return f"{prefix}{self.pie_number:03d}_{domain_code}_{usage_code}_{self.number:02d}"
 
 
 def parse_id(text: str) -> TextId:

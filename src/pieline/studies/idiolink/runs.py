@@ -24,7 +24,7 @@ from pieline.studies.idiolink.training.settings import (
 
 
 def configured_runs(study: Idiolink) -> Iterator[Run]:
-    """Yield all configured runs: the zero-shot runs of each index, then the fine-tuned models'."""
+    """Yield all configured runs: the zero-shot runs of each index, then the fine-tuned runs."""
     conditions_of = cache(lambda model: conditions(study, model))
     needs_texts = _needs_texts(study)
     for ranking_job in _ranking_jobs(study):
@@ -58,7 +58,7 @@ class _RankingJob(NamedTuple):
 
 
 def _ranking_jobs(study: Idiolink) -> Iterator[_RankingJob]:
-    """Yield the zero-shot jobs by index composition, then the fine-tuned models' jobs by seed.
+    """Yield the zero-shot jobs for each index composition, then the jobs of fine-tuned models.
 
     External predictions exist only for the whole index.
     """
@@ -113,6 +113,7 @@ def _needs_texts(study: Idiolink) -> bool:
             return True
         if not files.archive_of_dataset(study, job.index_name):
             return True
+    # Without any ranking job, there are no archived rankings that would replace the texts.
     return not needed_jobs
 
 
@@ -126,9 +127,10 @@ def tuned_models(study: Idiolink) -> list[str]:
 def modes_of(study: Idiolink, model: str) -> list[str]:
     """Return the query modes in which a model is evaluated.
 
-    Fine-tuned models are evaluated in the modes of Table 5. External models are evaluated in the
-    modes of their prediction files. BM25 skips the instruction modes. Rerankers, which score pairs
-    of texts, and API embedders, which return one vector per text, skip the span modes.
+    Fine-tuned models are evaluated in the modes of Table 5. Models with external predictions are
+    evaluated in the modes of their prediction files. BM25 skips the instruction modes. Rerankers,
+    which score pairs of texts, and API embedders, which return one vector per text, skip the span
+    modes.
     """
     if training := paths.training_of(model):
         return evaluated_modes(training.train_mode)
@@ -143,7 +145,7 @@ def modes_of(study: Idiolink, model: str) -> list[str]:
 
 
 def lacks(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
-    """Return the reason why each impossible run cannot be made, by metric file.
+    """Map the metric file of each impossible run to the reason why the run cannot be made.
 
     A run is impossible if the user left out its model, or if its model is an API embedder whose
     vectors are not recorded and whose API is unavailable. A reranker is also impossible if its
@@ -167,7 +169,7 @@ def lacks(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
 
 
 def other_metrics(study: Idiolink, plan: Plan) -> dict[str, Conditions]:
-    """Return the conditions of the metric files that do not belong to a single run, by path.
+    """Map the path of each metric file that does not belong to a single run to its conditions.
 
     These files contain the checks of the data, the tests between the query modes of a model, and
     the statistics of the construction.
@@ -177,7 +179,8 @@ def other_metrics(study: Idiolink, plan: Plan) -> dict[str, Conditions]:
     }
     test_settings = study.settings.model_dump(include={"permutations"})
     for run in plan.made(index="test"):
-        if len(modes_of(study, run.model)) > 1:
+        has_modes_to_compare = len(modes_of(study, run.model)) > 1
+        if has_modes_to_compare:
             path = paths.SIGNIFICANCE.format(model=run.model, seed=run.where["seed"])
             settings = {**run.conditions.settings, **test_settings}
             conditions_by_path[path] = run.conditions.model_copy(update={"settings": settings})
@@ -275,7 +278,7 @@ def tested_runs(study: Idiolink, model: str, seed: str) -> list[str]:
 
 
 def conditions_by_pattern(study: Idiolink) -> dict[str, Callable[..., Conditions]]:
-    """Return functions that compute conditions from wildcards, by metric path pattern."""
+    """Map each path pattern of metric files to the function from wildcards to conditions."""
     return {
         paths.METRICS: lambda model, **_: conditions(study, model),
         paths.SIGNIFICANCE: lambda model, **_: conditions(study, model, "permutations"),

@@ -106,10 +106,10 @@ class FineTuning(Settings):
     )
 
     def hyperparameters(self, model: str = "") -> Hyperparameters:
-        """Return the hyperparameters of a model, or of the models that `BATCH_SIZES` omits.
+        """Return the hyperparameters for fine-tuning a model.
 
         Args:
-            model: Name of the model; empty for the models that `BATCH_SIZES` omits.
+            model: Name of the model; empty for any model that `BATCH_SIZES` does not contain.
         """
         values = self.model_dump(include=set(Hyperparameters.model_fields))
         maximum_batch_size = BATCH_SIZES.get(model, self.batch_size)

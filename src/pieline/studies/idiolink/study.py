@@ -33,9 +33,9 @@ def validate(study: Idiolink, where: str) -> None:
     settings, tuning = study.settings, study.settings.finetuning
     _check_first_stages(study, where)
     _check_external_predictions(study, where)
-    if unused := set(settings.leave_out).difference(settings.models, tuning.models):
+    if unknown_models := set(settings.leave_out).difference(settings.models, tuning.models):
         raise UserError(
-            f"{min(unused)!r} is not among the models to run",
+            f"{min(unknown_models)!r} is not among the models to run",
             where=f"{where}.leave_out",
             hint="use models in idiolink.models or idiolink.finetuning.models",
         )
@@ -51,7 +51,7 @@ def validate(study: Idiolink, where: str) -> None:
 
 
 def _check_first_stages(study: Idiolink, where: str) -> None:
-    """Raise a `UserError` if the first-stage model of a reranker is unsuitable or left out."""
+    """Raise a `UserError` if a reranker's first stage is of an unsuitable kind or left out."""
     for reranker, first_stage in models.first_stages(study, study.settings.models).items():
         place = f"{study.project.entry_file(reranker)}: {reranker}.first_stage"
         study.check_models([first_stage], ModelKinds(("bm25", "embedder")), where=place)
@@ -64,7 +64,7 @@ def _check_first_stages(study: Idiolink, where: str) -> None:
 
 
 def _check_external_predictions(study: Idiolink, where: str) -> None:
-    """Raise a `UserError` if external predictions have an unknown query mode, or a seed."""
+    """Raise a `UserError` if external predictions have an unknown query mode or a seed but 0."""
     for model in study.settings.models:
         for file in study.prediction_files(model):
             if file.setting not in QUERY_MODES or file.seed:
@@ -157,7 +157,7 @@ def _check_form_of_pie(text: Document, earlier_texts: Mapping[str, Document], pa
 
     Args:
         text: The text to check.
-        earlier_texts: An earlier text of the split for each PIE.
+        earlier_texts: First text of each PIE among the earlier texts of the split, by PIE.
         path: File of the text, for the error message.
     """
     if text.pie in earlier_texts:

@@ -27,6 +27,7 @@ def writing(study: Idiolink, collection: str) -> Writing:
             "report": paths.TEXTS_REPORT.format(collection=collection),
         },
         recordings=_recordings(study, model, f"write_{collection}"),
+        # The comparison narrows the type to the two literals.
         collection="documents" if collection == "documents" else "queries",
         attempts=settings.attempts,
     )
@@ -75,7 +76,7 @@ def embedding(study: Idiolink, split: str, model: str, texts: str, seed: str) ->
 
 
 def vector_recordings(study: Idiolink, model: str, texts: str) -> str:
-    """Return the path of the vectors that an API returned for the documents or queries."""
+    """Return the path of the recorded vectors from an API for `texts` (see `embedding`)."""
     return study.project.recordings("idiolink_embedding", model, f"{texts}.jsonl")
 
 
@@ -103,7 +104,7 @@ def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
 
 
 def _embedded_texts(study: Idiolink) -> list[dict[str, str]]:
-    """Return the wildcards of each embedding task: the documents, or the queries in one mode."""
+    """Return the wildcards of each task that embeds the documents, or the queries in one mode."""
     computed_models = {run.model for run in study.plan if not run.archive}
     needed_models = models.embedding_models(study, computed_models, inputs.models_to_rank(study))
     api_embedders = [model for model in needed_models if model in models.api_embedders(study)]
