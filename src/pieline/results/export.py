@@ -14,7 +14,7 @@ EXPORT_COLUMNS = (
 )  # fmt: skip
 _FIELDS_WITHOUT_SCORES = {"conditions", "computed_from", "tuning"}
 _BOUNDS = {"low", "high"}
-"""Fields of an interval."""
+"""Names of the fields that contain the bounds of an interval."""
 
 
 class ExportedScore(NamedTuple):
@@ -47,7 +47,7 @@ def _scores_in(
     Args:
         fields: Fields of the part.
         path: Names of the fields that contain the part, outermost first.
-        intervals: Intervals of the scores directly in `fields`, by name.
+        intervals: Bounds of the scores directly in `fields`, by name of the score.
     """
     is_score_with_interval = fields.keys() >= {"value", *_BOUNDS}
     if is_score_with_interval:
@@ -79,11 +79,12 @@ def write_export(
 ) -> None:
     """Write one row per run and score as CSV; identical inputs produce a byte-identical file.
 
-    The column `note` contains `note`, and how a run's data and settings differ from the paper's.
+    The column `note` contains the argument `note`, followed by sentences on how the data and
+    settings of the row's run differ from the paper's.
 
     Args:
         path: Path of the CSV file, which is written atomically.
-        studies: Metric files by study; files without a model are ignored.
+        studies: Paths of the metric files, by name of the study; files without a model are ignored.
         numbers: Numbers of the run, from which the printed numbers are taken.
         data: Data source: `sample`, `released` or `own`.
         note: Notice that the run uses limited data or the user's own data; otherwise empty.
@@ -96,8 +97,8 @@ def write_export(
     rows = []
     for study, files in studies.items():
         for file in files:
-            metric = load_metric_file(file)
-            fields = metric.fields
+            metric_file = load_metric_file(file)
+            fields = metric_file.fields
             if "model" not in fields:
                 continue
             deviations = fields["conditions"]["deviations"]
@@ -110,21 +111,25 @@ def write_export(
                 "seed": fields.get("seed", ""),
                 "data": data,
                 "note": "; ".join(filter(None, [note, fields.get("data_note"), *deviations])),
-                "conditions": metric.conditions_digest,
-                "metrics": metric.path,
+                "conditions": metric_file.conditions_digest,
+                "metrics": metric_file.path,
             }
             for score in scores_of(fields):
-                printed = None
-                if score.part in ("", "overall"):
-                    compared_number = compared_numbers.get((metric.path, score.metric))
-                    printed = _printed_as_fraction(compared_number)
+                covers_all_data = score.part in ("", "overall")
+                file_and_measure = (metric_file.path, score.metric)
+                compared = compared_numbers.get(file_and_measure) if covers_all_data else None
+                printed = _printed_as_fraction(compared)
                 rows.append({**columns_of_run, **score._asdict(), "printed": printed})
     write_csv(path, EXPORT_COLUMNS, rows)
 
 
 def _printed_as_fraction(number: Number | None) -> float | None:
-    """Return the printed number in the unit of the metric file; None if there is none."""
+    """Return the printed value of a number, with percent converted to a fraction.
+
+    The result is None if there is no number or if the papers print no value of the number.
+    """
     if number is None or number.printed is None:
         return None
-    is_percent = number.unit == "%"
-    return round(number.printed / 100 if is_percent else number.printed, 12)
+    value = number.printed / 100 if number.unit == "%" else number.printed
+    # The quotient may differ from the decimal fraction in its last digits.
+    return round(value, 12)

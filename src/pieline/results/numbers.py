@@ -1,6 +1,6 @@
 """Collect all numbers of a run: our numbers, and every number that the papers print.
 
-published/tables.yaml defines which printed numbers count, and their kinds.
+published/tables.yaml defines which printed numbers count, and the kind of each number.
 """
 
 import json
@@ -39,8 +39,8 @@ UNPUBLISHED = "something that was never published"
 UNKNOWN_WAY = "a way to compute them, which this project does not have"
 FULL_GRID = "config/paper.yaml"
 """Configuration that computes all numbers of the papers."""
-_MOST_TARGETS = 6
-"""If a number has this many metric files or more, its command names the table instead of them."""
+_MOST_TARGETS = 5
+"""Largest number of metric files in a number's command; with more, the command names the table."""
 _WORDS = {
     "english": "English",
     "german": "German",
@@ -58,7 +58,7 @@ _WORDS = {
     "false_positives_on_associated_pie": "false positives on the associated PIE",
     "pies": "PIEs",
 }
-"""Words for values of keys. In other values, spaces replace underscores."""
+"""Words for the values of a number's keys. In all other values, spaces replace underscores."""
 _MODES = {
     "sentence": "sentences",
     "span": "spans",
@@ -78,7 +78,7 @@ class TableNumbers(Frozen):
     """A table of this run that has numbers.
 
     Attributes:
-        ours: Function that returns our rows of the frame of numbers, as `module:function`.
+        ours: Function that returns our rows of the frame of numbers, named as `module:function`.
         inputs: Inputs of the table.
     """
 
@@ -90,7 +90,7 @@ class Requirements(Frozen):
     """What the comparison of this run's numbers with the printed numbers requires.
 
     Attributes:
-        models: Requirement for running each model, by its name in models.yaml.
+        models: Requirement for running each model, by the model's name in models.yaml.
         absent: Why this run does not make a table, by name of the table.
         general: Requirement for comparing any number; empty if there is none.
     """
@@ -113,8 +113,9 @@ def all_numbers(
 
     Args:
         tables: Tables of this run that have numbers.
-        published: Paths of the files with printed numbers, by name; empty for the user's own data.
-        catalogue: Printed tables by name.
+        published: Paths of the files with printed numbers, by name without extension; empty for the
+            user's own data.
+        catalogue: Printed tables by name of their file.
         models: Names in models.yaml by the name that the papers print, the usual name first.
         requirements: What the comparison of the numbers requires.
         options: Options of snakemake that select this run.
@@ -128,19 +129,19 @@ def all_numbers(
         models |= table.inputs.names()
     inputs_by_table = {table.inputs.display: table.inputs for table in tables}
 
-    def why(printed: Mapping[str, Any]) -> str:
-        """Return why this run does not compute a printed number."""
-        table = first_table(printed["shown_by"] or ())
+    def why_missing(printed_row: Mapping[str, Any]) -> str:
+        """Return why this run does not compute the number in a row of printed numbers."""
+        table = first_table(printed_row["shown_by"] or ())
         if not table:
             return NOWHERE
         if table in inputs_by_table:
-            return inputs_by_table[table].why_missing(printed)
+            return inputs_by_table[table].why_missing(printed_row)
         return requirements.absent.get(table, NOWHERE)
 
     frame = join(
         _our_rows(tables),
         printed_frame(published, catalogue, models),
-        why=why,
+        why=why_missing,
         released=read_released(published, models),
         prefer={name: table.prefer for name, table in catalogue.items()},
     )
@@ -168,7 +169,7 @@ def _add_printed_tables(
 
 
 def _our_rows(tables: Sequence[TableNumbers]) -> pd.DataFrame:
-    """Return our rows of all tables.
+    """Return our rows of the frame of numbers for all tables.
 
     A number that several tables show has one row, which names all of these tables.
     """
@@ -181,14 +182,15 @@ def _our_rows(tables: Sequence[TableNumbers]) -> pd.DataFrame:
 
 
 def _merge_repeated(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one of the rows of each number, in order, with the tables of all of these rows.
+    """Merge the rows of each number into one row, which names the tables of all merged rows.
 
-    The row names its metric files if any table reads them.
+    The other columns are from the number's first row with metric files or, if the number has no
+    such row, from its first row.
     """
     tables_by_keys = rows.groupby(list(KEYS), sort=False)["tables"].agg(_join_tables)
     has_files = rows["files"].map(len) > 0
-    files_first = pd.concat([rows[has_files], rows[~has_files]])
-    one_row_per_number = files_first.drop_duplicates(list(KEYS)).sort_index()
+    rows_with_files_first = pd.concat([rows[has_files], rows[~has_files]])
+    one_row_per_number = rows_with_files_first.drop_duplicates(list(KEYS)).sort_index()
     without_tables = one_row_per_number.drop(columns="tables")
     return without_tables.merge(tables_by_keys.reset_index(), on=list(KEYS), how="left")
 
@@ -198,9 +200,10 @@ def _join_tables(tables_by_row: Iterable[tuple[str, ...]]) -> Any:
 
 
 def _needs(number: Number, catalogue: Catalogue, requirements: Requirements) -> tuple[str, ...]:
-    """Return what a comparison of a number with the printed number requires.
+    """Return what the comparison of our number with the printed number requires.
 
-    The result is empty if the number was compared or does not count.
+    The result is empty if the two were compared, or if the number does not count among the papers'
+    numbers.
     """
     if number.verdict in COMPARED or not number.counts:
         return ()
@@ -208,7 +211,8 @@ def _needs(number: Number, catalogue: Catalogue, requirements: Requirements) -> 
         return (UNKNOWN_WAY,)
     if number.reason.startswith("not published"):
         return (UNPUBLISHED,)
-    needs_by_table = catalogue[number.printed_at[0].file].needs
+    first_place = number.printed_at[0]
+    needs_by_table = catalogue[first_place.file].needs
     needs = [
         requirements.general,
         *needs_by_table.get(number.tables[0], ()),
@@ -235,7 +239,7 @@ def counted(numbers: Iterable[Number]) -> list[Number]:
 def summarize(numbers: Sequence[Number]) -> str:
     """Return a phrase that counts the papers' numbers, in total and by verdict.
 
-    Without such numbers, the phrase is `NO_NUMBER`.
+    If none of the numbers counts, the phrase is `NO_NUMBER`.
     """
     numbers_of_papers = counted(numbers)
     if not numbers_of_papers:
@@ -247,7 +251,7 @@ def summarize(numbers: Sequence[Number]) -> str:
 
 
 def describe(numbers: Sequence[Number]) -> str:
-    """Return a phrase that counts the numbers by verdict, and the reproduced ones by kind."""
+    """Return a phrase that counts numbers by verdict, and the reproduced numbers also by kind."""
     count_by_verdict = Counter(number.verdict for number in numbers)
     phrases = []
     for verdict in STATES:
@@ -265,7 +269,7 @@ def kinds_of(numbers: Iterable[Number]) -> str:
 
 
 def ranked(texts: Iterable[str]) -> Counter[str]:
-    """Count texts, and sort them by frequency, then alphabetically."""
+    """Count how often each text occurs; sort by frequency, and ties alphabetically."""
     count_by_text = Counter(texts)
     by_frequency = sorted(count_by_text, key=lambda text: (-count_by_text[text], text))
     return Counter({text: count_by_text[text] for text in by_frequency})
@@ -278,7 +282,7 @@ def cost_of(number: Number) -> str:
 
 
 def _cost_of_need(need: str) -> int:
-    """Return the index in `COSTS` of a requirement, which is a text for readers."""
+    """Return the index in `COSTS` that follows from the words of a requirement."""
     if any(phrase in need for phrase in _IMPOSSIBLE_NEEDS):
         return _IMPOSSIBLE
     if re.search(r"\bkeys?\b|GPT-", need):
@@ -300,15 +304,15 @@ def write_numbers_as_latex(
     labels: Mapping[str, str],
     mark: str = "",
 ) -> None:
-    """Write a LaTeX table of the papers' numbers for which we have a value.
+    """Write a LaTeX table of those of the papers' numbers that have a value of ours.
 
     Args:
         path: Path of the LaTeX file.
         numbers: All numbers of a run.
         template: LaTeX template.
-        papers: Titles of the papers by study.
-        labels: Labels of models by name.
-        mark: Notice to show above the table; empty for none.
+        papers: Titles of the papers, by name of the study.
+        labels: Labels of models, by name in models.yaml.
+        mark: Notice to show above the table; empty for no notice.
     """
     known_numbers = [number for number in counted(numbers) if number.ours is not None]
     render_latex(
@@ -325,7 +329,7 @@ def command_of(table: str, metrics: Sequence[str], options: Sequence[str] | None
     """Return the command that computes a number of a table.
 
     Args:
-        table: Name of the table; if it is empty, the result is empty, too.
+        table: Name of the table; if the name is empty, the command is empty, too.
         metrics: Metric files behind the number.
         options: Options of snakemake that select the run; None for the papers' full grid.
     """
@@ -334,7 +338,7 @@ def command_of(table: str, metrics: Sequence[str], options: Sequence[str] | None
     targets: Sequence[str] = [f"paper_tables/{table}.tex"]
     if options is None:
         options = ["--configfile", FULL_GRID]
-    elif 0 < len(metrics) < _MOST_TARGETS:
+    elif 0 < len(metrics) <= _MOST_TARGETS:
         targets = metrics
     return shlex.join(["snakemake", "--cores", "all", *options, "--", *targets])
 
@@ -345,7 +349,7 @@ def trace_command(table: str, measure: str, options: Sequence[str]) -> str:
     Args:
         table: Name of the table that shows the number.
         measure: Name of the number's measure.
-        options: Options that select the run, for snakemake as for `pieline trace`.
+        options: Options that select the run, both for snakemake and for `pieline trace`.
     """
     return shlex.join(["pieline", "trace", table, measure, *options])
 
@@ -361,7 +365,7 @@ def run_options(
     Args:
         project: Folder of the project.
         configuration: Configuration files in addition to config.yaml.
-        settings: Settings of the command line (`--config`).
+        settings: Settings given on the command line (`--config`), by name.
     """
     options = []
     folder = _below_project(".", project)
@@ -379,7 +383,7 @@ def run_options(
 
 
 def _below_project(path: str, project: Path) -> str:
-    """Return a path relative to the project; outside the project, its folder becomes `FOLDER`."""
+    """Return a path relative to the project; outside the project, `FOLDER` replaces the folder."""
     absolute_path, root = Path(path).resolve(), project.resolve()
     if absolute_path.is_relative_to(root):
         return str(absolute_path.relative_to(root))
@@ -409,18 +413,19 @@ def _format_setting(value: Any) -> str:
 
 
 def in_words(number: Number, labels: Mapping[str, str]) -> str:
-    """Describe a number in words: model, run and measure.
+    """Describe a number in words: its model, run and measure.
+
+    A number from the running text is described by its `what` instead.
 
     Args:
         number: Number to describe.
-        labels: Labels of models by name.
+        labels: Labels of models, by name in models.yaml.
     """
     if number.what:
         return number.what
     model = labels.get(number.model, number.model)
-    if number.train_mode:
-        model += f" fine-tuned on {_MODES[number.train_mode]}"
-    phrases = (model, run_in_words(number), measure_in_words(number))
+    training = f" fine-tuned on {_MODES[number.train_mode]}" if number.train_mode else ""
+    phrases = (f"{model}{training}", run_in_words(number), measure_in_words(number))
     return ", ".join(filter(None, phrases))
 
 

@@ -24,7 +24,8 @@ _LATEX_RUNS = 3
 
 _MOST_REPRODUCED = 24
 """Largest number of reproduced scores on the first page."""
-_LONGEST_SECONDS = 300
+_TIMEOUT_SECONDS = 300
+"""Time after which one run of pdflatex is stopped."""
 _LONGEST_TEXT = 80
 """Largest number of characters of a text in a message."""
 
@@ -37,22 +38,22 @@ def write_paper_source(
     models: Sequence[Model],
     numbers: Sequence[Number],
 ) -> None:
-    """Write the LaTeX document, which includes the files of tables and figures.
+    """Write a LaTeX document that includes the files of all tables and figures of a run.
 
     Args:
         output: Path of the LaTeX file, in the folder that contains the tables.
         template: LaTeX template.
-        results: What the run shows.
+        results: Studies, tables and figures of the run.
         models: Models of the run, for the provenance section.
         numbers: Numbers of the run, for the summary on the first page.
     """
     folder = Path(output).parent
     numbers_of_papers = counted(numbers)
-    verdicts_by_paper = {}
+    verdict_counts_by_paper = {}
     for study_name, title in results.papers().items():
         verdicts = [number.verdict for number in numbers_of_papers if number.study == study_name]
         if verdicts:
-            verdicts_by_paper[title] = Counter(verdicts)
+            verdict_counts_by_paper[title] = Counter(verdicts)
     displays_by_paper = {}
     for study in results.studies:
         if study.displays:
@@ -69,7 +70,7 @@ def write_paper_source(
         papers=displays_by_paper,
         models=models,
         summary=f"{summarize(numbers)}.",
-        by_paper=verdicts_by_paper,
+        by_paper=verdict_counts_by_paper,
         states=STATES,
         reproduced=[
             (number, in_words(number, results.labels))
@@ -81,7 +82,7 @@ def write_paper_source(
 
 
 def _describe_display(display: Shown, folder: Path) -> dict[str, Any]:
-    """Return what the template needs to include a table or figure, and to list its digest.
+    """Return the template's values for including a table or figure and for listing its digest.
 
     Args:
         display: Table or figure.
@@ -111,11 +112,11 @@ def compile_pdf(source: str | Path, output: str | Path) -> None:
     """
     source = Path(source)
     with tempfile.TemporaryDirectory(prefix="paper-") as folder:
-        for _ in range(_LATEX_RUNS):
-            log_of_last_run = _run_pdflatex(source, folder)
-        codes = re.findall(r"no glyph: U\+([0-9A-F]+)", log_of_last_run)
-        for line in _find_texts(source, {chr(int(code, 16)) for code in codes}):
-            print(f"{line}; {Path(output).name} shows the code points", file=sys.stderr)
+        logs = [_run_pdflatex(source, folder) for _ in range(_LATEX_RUNS)]
+        codes = re.findall(r"no glyph: U\+([0-9A-F]+)", logs[-1])
+        missing_characters = {chr(int(code, 16)) for code in codes}
+        for message in _locate_characters(source, missing_characters):
+            print(f"{message}; {Path(output).name} shows the code points", file=sys.stderr)
         write_bytes(output, (Path(folder) / source.with_suffix(".pdf").name).read_bytes())
 
 
@@ -156,10 +157,10 @@ def _run_pdflatex(source: Path, folder: str) -> str:
             env=environment,
             capture_output=True,
             check=False,
-            timeout=_LONGEST_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        problem = f"pdflatex did not finish within {_LONGEST_SECONDS} s"
+        problem = f"pdflatex did not finish within {_TIMEOUT_SECONDS} s"
         raise UserError(problem, where=source, hint="run pdflatex on it") from None
     log = result.stdout.decode("utf-8", errors="replace")
     if result.returncode:
@@ -168,10 +169,13 @@ def _run_pdflatex(source: Path, folder: str) -> str:
     return log
 
 
-def _find_texts(source: Path, characters: Collection[str]) -> list[str]:
-    """Return a message for each text in a document that contains one of the characters.
+def _locate_characters(source: Path, characters: Collection[str]) -> list[str]:
+    """Return a message for each text with characters that have no glyph, stating the text's place.
 
-    A text is a table cell or a line, in the document or in a file that the document includes.
+    Args:
+        source: LaTeX document. A text is a table cell or a line, in the document or in a file that
+            the document includes.
+        characters: The characters without a glyph.
     """
     if not characters:
         return []
@@ -183,7 +187,7 @@ def _find_texts(source: Path, characters: Collection[str]) -> list[str]:
                 missing = sorted(set(cell) & set(characters))
                 if not missing:
                     continue
-                codes = ", ".join(f"{one} (U+{ord(one):04X})" for one in missing)
+                codes = ", ".join(f"{character} (U+{ord(character):04X})" for character in missing)
                 text = cell.strip("& ")[:_LONGEST_TEXT]
                 message = f"{path}:{line_number}: no glyph for {codes} in {text!r}"
                 message_by_text.setdefault(text, message)
@@ -191,7 +195,10 @@ def _find_texts(source: Path, characters: Collection[str]) -> list[str]:
 
 
 def _first_error(log: str) -> str:
-    """Return the first error in the log of LaTeX, with the line of the document that causes it."""
+    """Return the first error message in pdflatex's log, with the line that causes the error.
+
+    If the log contains no error message, the result states only that pdflatex failed.
+    """
     # An error starts with `! `. Any number of lines later, `l.12 …` shows line 12 of the document.
     error = re.search(r"^! (.*)(?:\n(?!l\.).*)*(?:\n(l\.\d+ .*))?", log, flags=re.MULTILINE)
     if error is None:

@@ -26,7 +26,7 @@ class Code(Frozen):
 
     Attributes:
         commit: Commit of the clone.
-        day: Date of the commit.
+        day: Date of the commit (`YYYY-MM-DD`).
         modified: Whether tracked files differ from the commit.
     """
 
@@ -98,8 +98,9 @@ class Provenance(Frozen):
 
     Attributes:
         packages: Versions of the packages with which each file of predictions was computed, by
-            path.
-        reported_with: Versions of the locked packages with which the record was written.
+            path of the file and by name of the package.
+        reported_with: Versions of the locked packages with which the record was written, by name
+            of the package.
     """
 
     code: Code
@@ -122,7 +123,7 @@ class Licenses(Frozen):
 
 
 def load_licenses(path: str | Path) -> dict[str, Licenses]:
-    """Read the licenses of each corpus from data/licences.yaml.
+    """Read the licenses of the corpora, by name of the corpus, from data/licences.yaml.
 
     Raises:
         UserError: The file is invalid.
@@ -131,7 +132,7 @@ def load_licenses(path: str | Path) -> dict[str, Licenses]:
 
 
 def installed_packages(lock: str | Path) -> dict[str, str]:
-    """Return the installed version of each package in a lock file.
+    """Return the installed version of each package in a lock file, by name of the package.
 
     Packages that are not installed are omitted, since environments on a cluster contain only some
     of the locked packages.
@@ -142,14 +143,15 @@ def installed_packages(lock: str | Path) -> dict[str, str]:
     names = re.findall(r"^([A-Za-z0-9._-]+)==", read_text(lock), flags=re.MULTILINE)
     versions = {}
     for name in sorted(names):
-        for distribution in metadata.Distribution.discover(name=name):
+        # Python imports the first of several distributions with the same name.
+        distribution = next(iter(metadata.Distribution.discover(name=name)), None)
+        if distribution is not None:
             versions[name] = distribution.version
-            break  # Python imports the first of several distributions with the same name.
     return versions
 
 
 def describe_files(paths: Iterable[str | Path]) -> list[File]:
-    """Describe files by path, SHA-256 and size, sorted by path and without duplicates.
+    """Return the path, SHA-256 and size of each file, sorted by path and without duplicates.
 
     Raises:
         UserError: A file is missing.
@@ -170,20 +172,20 @@ def describe_raw_files(
     *,
     folder: str = "results/raw",
 ) -> list[RawFile]:
-    """Describe raw files by path, SHA-256, size, public URL and license.
+    """Return the path, SHA-256, size, public URL and license of each raw file.
 
     Args:
         paths: Paths of the raw files.
         data: Source of the run's data.
-        upstream: Public files by name.
-        licences: Licenses by corpus, which is the first folder in a file's name.
+        upstream: Public files by name, which is the path of the raw file below `folder`.
+        licences: Licenses by corpus, which is the first folder in a raw file's name.
         folder: Folder to which the names of raw files are relative.
 
     Raises:
         UserError: A file is missing.
     """
     is_public, is_sample = data == "released", data == "sample"
-    described = []
+    described_files = []
     for file in describe_files(paths):
         name = Path(file.path).relative_to(folder).as_posix()
         corpus = name.partition("/")[0]
@@ -193,10 +195,10 @@ def describe_raw_files(
             licence = licences[corpus].released
         elif is_sample and corpus in licences:
             licence = licences[corpus].sample
-        described.append(
+        described_files.append(
             RawFile(**file.model_dump(), url=url, licence=licence, is_sample=is_sample)
         )
-    return described
+    return described_files
 
 
 def make_provenance(
@@ -214,9 +216,9 @@ def make_provenance(
         run: Code, settings and models of the run.
         lock: Lock file with the project's packages.
         raw_files: Descriptions of the raw files.
-        predictions: Paths of the predictions.
-        recordings: Paths of the recorded answers.
-        outputs: Paths of the results.
+        predictions: Paths of the files of predictions.
+        recordings: Paths of the files of recorded answers.
+        outputs: Paths of the run's outputs.
 
     Raises:
         UserError: A file is missing.
@@ -236,10 +238,10 @@ def make_provenance(
 
 
 def code_state(root: Path) -> Code:
-    """Return the version of the code in a folder."""
+    """Return the version of the code in a folder; its fields are None outside a git clone."""
 
     def git(*arguments: str) -> str | None:
-        """Return what a command of git prints; None if the command fails."""
+        """Return the output of a git command; None if the command fails."""
         command = ["git", "-C", str(root), *arguments]
         # Variables such as the user's GIT_DIR could select another repository.
         environment = reproducible_variables(os.environ)

@@ -1,4 +1,4 @@
-"""Label the files in the report of Snakemake."""
+"""Label the files in Snakemake's report."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,14 +32,15 @@ def report_labels(studies: Iterable[Study[Any]]) -> dict[str, tuple[str, dict[st
 
     The labels are the file's place, its caption ("shows") and its format ("as").
     """
-    labels = {}
+    category_and_labels = {}
     for path, (place, caption) in PARTS.items():
-        labels[path] = (CATEGORY, _label_file(path, place, caption))
+        category_and_labels[path] = (CATEGORY, _label_file(path, place, caption))
     for study in studies:
         for display in (*study.tables(), *study.figures()):
             path = display.files["csv" if display.kind == "table" else "png"]
-            labels[path] = (study.paper, _label_file(path, display.place, display.caption))
-    return labels
+            labels = _label_file(path, display.place, display.caption)
+            category_and_labels[path] = (study.paper, labels)
+    return category_and_labels
 
 
 def _label_file(path: str, place: str, caption: str) -> dict[str, str]:

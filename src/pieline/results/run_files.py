@@ -13,7 +13,7 @@ Studies = Iterable[Study[Any]]
 
 
 def metrics(studies: Studies) -> list[str]:
-    """Return the paths of the metric files behind the tables and figures."""
+    """Return the paths of the metric files from which the studies' tables and figures are made."""
     return list(dict.fromkeys(chain.from_iterable(study.metrics() for study in studies)))
 
 
@@ -28,7 +28,7 @@ def behind(studies: Studies) -> list[str]:
 
 
 def items(studies: Studies) -> list[str]:
-    """Return the paths of the files that contain the studies' predictions as rows."""
+    """Return the paths of the files that contain one row per prediction of the studies."""
     paths: list[str] = []
     for study in studies:
         declaration = study.items()
@@ -38,13 +38,13 @@ def items(studies: Studies) -> list[str]:
 
 
 def raw_files(studies: Studies) -> list[str]:
-    """Return the paths of the files in results/raw/ on which the results depend."""
+    """Return the paths of the files in results/raw/ on which the studies' results depend."""
     paths = chain.from_iterable(study.raw_files() for study in studies)
     return sorted({path for path in paths if path.startswith("results/raw/")})
 
 
 def recordings(studies: Studies) -> list[str]:
-    """Return the paths of the recordings that predictions depend on; some may not exist yet."""
+    """Return the paths of the recordings on which predictions depend; a path may not exist yet."""
     return sorted({task.recordings for study in studies for task in study.tasks()})
 
 

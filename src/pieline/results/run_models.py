@@ -22,9 +22,10 @@ def used_models(studies: Studies, registry: Registry) -> list[Model]:
 
 
 def other_models(studies: Studies, registry: Registry) -> dict[str, str]:
-    """Return the labels of the user's own models, by name.
+    """Return the labels of the user's own models, by name in models.yaml.
 
-    These are the used models that no paper lists, except for the reference models of the studies.
+    The user's own models are the models that the configuration uses and no paper lists, except for
+    the studies' reference models.
     """
     reference_models = {name for study in studies for name in study.reference_models}
     labels = {}
@@ -48,9 +49,9 @@ def _model(name: str, entry: ModelEntry) -> Model:
 
 
 def names_by_printed(registry: Registry) -> dict[str, list[str]]:
-    """Return the names of models in models.yaml, by the name that the papers print.
+    """Map each model name that the papers print to the names of its entries in models.yaml.
 
-    Retired models come last, since weights of the same model may be available as another entry.
+    Retired entries come last, because another entry may have available weights of the same model.
     """
 
     def is_retired(name: str) -> bool:
@@ -67,7 +68,7 @@ def names_by_printed(registry: Registry) -> dict[str, list[str]]:
 def needs(registry: Registry) -> dict[str, str]:
     """Return the requirement for running each of the papers' models, by name in models.yaml.
 
-    If several models have the same printed name, the requirement is that of the first.
+    Models with the same printed name have the requirement of the first of these models.
     """
     requirements = {}
     for names in names_by_printed(registry).values():
@@ -77,7 +78,7 @@ def needs(registry: Registry) -> dict[str, str]:
 
 
 def shown_labels(studies: Studies, registry: Registry) -> dict[str, str]:
-    """Return the labels of the papers' models and of this run's models, by name."""
+    """Return the labels of the papers' models and of this run's models, by name in models.yaml."""
     used = {name for study in studies for name in study.models()}
     return {
         name: entry.label for name, entry in registry.items() if entry.published_as or name in used
@@ -87,7 +88,8 @@ def shown_labels(studies: Studies, registry: Registry) -> dict[str, str]:
 def described_models(studies: Studies, project: Project) -> str:
     """Return the descriptions of the papers' models and of this run's models, as canonical JSON.
 
-    Without other models, the results page is not made again if models.local.yaml has a new entry.
+    Other models are omitted, so that a new entry in models.local.yaml does not cause the results
+    page to be made again.
     """
     used = {name for study in studies for name in study.models()}
     names = [name for name, entry in project.registry.items() if entry.published_as or name in used]
