@@ -30,21 +30,21 @@ _REASONS = {
 _OUR_NAMES = {reason: name for name, reasons in _REASONS.items() for reason in reasons.split()}
 
 
-def finish_reason(stated: Iterable[str]) -> str | None:
-    """Return our name for the reasons for stopping that a provider states.
+def finish_reason(stated_reasons: Iterable[str]) -> str | None:
+    """Return our name for the reasons for stopping that a provider states (see `_REASONS`).
 
     Returns None if the provider states no reason, or an unknown reason, because the generation may
     then have failed.
     """
     our_names = set()
-    for reason in stated:
+    for reason in stated_reasons:
         # Google's OpenAI-compatible endpoint writes "content_filter: SAFETY".
         normalized = reason.partition(":")[0].strip().lower().replace("-", "_")
         our_name = _OUR_NAMES.get(normalized.removeprefix("finish_reason_"))
         if our_name is None:
             return None
         our_names.add(our_name)
-    for our_name in _REASONS:
+    for our_name in _REASONS:  # in the order of precedence
         if our_name in our_names:
             return our_name
     return None
@@ -151,8 +151,8 @@ class Answer(Frozen):
         Unlike `finish_reason`, the name is also set for a reason that was unknown when the answer
         was recorded. None if the provider states no reason or an unknown one.
         """
-        stated = self.provider_reason.split(", ") if self.provider_reason else ()
-        return self.finish_reason or finish_reason(stated)
+        stated_reasons = self.provider_reason.split(", ") if self.provider_reason else ()
+        return self.finish_reason or finish_reason(stated_reasons)
 
     @property
     def failure(self) -> str:
@@ -171,20 +171,23 @@ class Answer(Frozen):
 
     @property
     def digest(self) -> str:
-        """First 16 hexadecimal digits of the SHA-256 of all recorded fields."""
+        """First 16 hexadecimal digits of the SHA-256 of the fields that `record` returns."""
         return sha256_of(canonical_json(self.record()).encode())[:16]
 
     def record(self) -> dict[str, Any]:
-        """Return the fields to store, without the key: the text, and all other non-null fields."""
+        """Return the fields to store: the text, even if null, and all other non-null fields.
+
+        The key is left out, because it is stored beside these fields.
+        """
         fields = self.model_dump(exclude={"key"}, exclude_none=True)
         return {"text": None, **fields}
 
 
 def is_foreign(answer: Answer, spec: LLMEntry) -> bool:
-    """Return whether a response names a model that the queried model's entry does not accept.
+    """Return whether the queried model's entry does not accept the model that a response names.
 
-    A response that names no model is accepted if it reports a failure or a filtered request,
-    because then no model answered.
+    If a response names no model, it is accepted if the entry accepts any name, or if the response
+    reports a failure or a filtered request, because then no model answered.
     """
     is_filtered = answer.text is None and answer.finish_reason == FILTERED
     if answer.returned_model is None and (is_filtered or answer.failure):
@@ -215,7 +218,7 @@ def check_answering_model(answers: Iterable[Answer], spec: LLMEntry, where: Path
 def check_address(
     answers: Iterable[Answer], spec: LLMEntry, asked_at: str | None, where: Path
 ) -> None:
-    """Raise a `UserError` if a server other than the one in the model's entry answered.
+    """Raise a `UserError` if an answer is from a server that the model's entry does not accept.
 
     Args:
         answers: Recorded answers.

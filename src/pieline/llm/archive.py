@@ -1,4 +1,4 @@
-"""List, verify, merge and import folders of recordings."""
+"""List, verify, merge and import recordings files."""
 
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -44,7 +44,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """Result of a merge.
+    """Result of merging one recordings file into another.
 
     Attributes:
         added: Number of new answers, including failures.
@@ -86,7 +86,7 @@ def summarize(path: str | Path) -> Summary:
     """Count the answers and tokens in a recordings file and list its models.
 
     Raises:
-        UserError: A line is invalid; the message states file and line.
+        UserError: A line is invalid; the message states the file and the line.
     """
     path = Path(path)
     models = {line.question().model for line in read_lines(path)}
@@ -106,15 +106,16 @@ def verify(path: str | Path, target: str | Path | None = None) -> list[str]:
 
     Problems are lines that are not recordings, keys that are not the digest of their question,
     invalid questions and answers, request bodies that differ from their question, and different
-    answers with the same key. If `target` is set, lines that were recorded for another run than
-    the run of the recordings file `target` are also problems.
+    answers with the same key. If `target` is set, lines that were not recorded for the run of the
+    recordings file `target` are also problems.
     """
     return [f"{fault.where}: {fault.what}" for fault in _find_faults(Path(path), target)]
 
 
 def _find_faults(path: Path, target: str | Path | None = None) -> Iterator[UserError]:
     """Yield an error for each problem in a recordings file (see `verify`)."""
-    content_hashes: dict[str, int] = {}
+    # Hashes of the answers need less memory than the answers.
+    first_hash_by_key: dict[str, int] = {}
     for line in all_lines(path):
         try:
             answer = line.check()
@@ -122,9 +123,9 @@ def _find_faults(path: Path, target: str | Path | None = None) -> Iterator[UserE
             yield error
             continue
         if not answer.failure:
-            content_hash = hash(canonical_json(answer.record()))
-            earlier_hash = content_hashes.setdefault(line.key, content_hash)
-            if earlier_hash != content_hash:
+            answer_hash = hash(canonical_json(answer.record()))
+            first_hash = first_hash_by_key.setdefault(line.key, answer_hash)
+            if first_hash != answer_hash:
                 yield line.fault("an earlier line has a different answer with the same key")
         if target and not belongs_to(target, line.run):
             yield UserError(
@@ -135,62 +136,70 @@ def _find_faults(path: Path, target: str | Path | None = None) -> Iterator[UserE
 
 
 def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeResult]:
-    """Copy the answers that `target` lacks from `sources`, and keep all answers in `target`.
+    """Add those answers in the files `sources` that the recordings file `target` lacks.
+
+    All answers in `target` are kept.
 
     Returns:
-        The result of each merge, by path of the source.
+        The result of each merge, by the path of the source.
 
     Raises:
         UserError: A source is missing, listed twice or invalid (see `verify`), or a line in
             `target` is damaged. In all of these cases, nothing is changed.
     """
-    checked_sources: dict[str, Path] = {}
-    for source in [Path(source) for source in sources]:
+    source_by_name: dict[str, Path] = {}
+    for source in map(Path, sources):
         if not source.is_file():
             raise UserError("no such file", where=source, hint="check the path")
-        if str(source) in checked_sources:
+        if str(source) in source_by_name:
             raise UserError("listed twice", where=source, hint="list each file once")
         for fault in _find_faults(source, target):
             raise fault
-        checked_sources[str(source)] = source
+        source_by_name[str(source)] = source
     raw_lines(target)  # raises before anything is changed
-    return {name: _merge(Path(target), source) for name, source in checked_sources.items()}
+    return {name: _merge(Path(target), source) for name, source in source_by_name.items()}
 
 
 def _merge(target: Path, source: Path) -> MergeResult:
-    """Add the lines of a valid file to `target`, without answers that contradict the target's.
+    """Add the lines of the valid file `source` to `target`, except contradicting answers.
 
-    A response that reports a failure contradicts no answer, and is always added.
+    An answer contradicts `target` if `target` has a different answer to the same question. A
+    response that reports a failure contradicts no answer, and is always added.
     """
     with recording(target):
         target_answers = read_answers(target)
-        conflicts = []
+        conflicting_keys = []
         for key, source_answer in read_answers(source).items():
             target_answer = target_answers.get(key)
             if target_answer is None or target_answer.failure or source_answer.failure:
                 continue
             if target_answer != source_answer:
-                conflicts.append(key)
+                conflicting_keys.append(key)
         target_lines = raw_lines(target)
-        new_lines = {key: raw for key, raw in raw_lines(source).items() if key not in conflicts}
-        merged_lines = merge_lines(target_lines, new_lines)
+        accepted_lines = {
+            key: lines for key, lines in raw_lines(source).items() if key not in conflicting_keys
+        }
+        merged_lines = merge_lines(target_lines, accepted_lines)
         added = count_lines(merged_lines) - count_lines(target_lines)
         if added:
             write_lines(target, merged_lines)
-        return MergeResult(added, tuple(sorted(conflicts)))
+        return MergeResult(added, tuple(sorted(conflicting_keys)))
 
 
 def import_archive(
     archive: str | Path, folder: str | Path, *, most_bytes: int = MOST_UNPACKED
 ) -> dict[str, MergeResult]:
-    """Merge a .tar.zst archive of recordings into a folder and return the results by relative path.
+    """Merge the recordings files of an archive into the files of a recordings folder.
 
     The archive is first unpacked into a temporary folder.
 
     Args:
-        archive: Archive of a recordings folder, for example one that `tar --zstd` made.
+        archive: `.tar.zst` archive of a recordings folder, for example created by `tar --zstd`.
         folder: Recordings folder.
         most_bytes: Maximum unpacked size in bytes.
+
+    Returns:
+        The result of each file's merge, by the path of the file in the archive.
 
     Raises:
         UserError: The archive is invalid, contains no recordings, is larger than `most_bytes` when

@@ -35,6 +35,9 @@ from pieline.models.llm import LLMEntry
 FAILURES_IN_A_ROW = 3
 """Number of consecutive failed questions, per concurrent request, after which a run stops."""
 
+_LONGEST_DESCRIPTION = 300
+"""Maximum characters of an error, without its notes, in an error message."""
+
 CONNECTION_ATTEMPTS = 3
 """Maximum attempts to connect before a run has its first answer: the address may be wrong."""
 
@@ -62,7 +65,7 @@ class Sender(Protocol):
         """Send a question once and return the answer."""
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
 
 
 class QuestionRun:
@@ -73,12 +76,14 @@ class QuestionRun:
         settings: Settings for querying the model.
         recorder: Recorder that stores the answers.
         questions: Questions, in the order in which they are asked.
-        first_answers: Judge of the run's first answers, which includes earlier answers.
-        recorded: Recorded responses by key; all responses to `questions` are failures.
+        first_answers: Judge of the run's first answers, to which the recorded responses were
+            already added (default: an answer with a text is of use).
+        recorded: Recorded responses by key of the question; all responses to `questions` report
+            failures.
 
     Attributes:
         budget: Budget of the run.
-        answers: Answers so far by key.
+        answers: Answers that the run has received so far, by key of the question.
     """
 
     def __init__(
@@ -111,7 +116,7 @@ class QuestionRun:
 
     @property
     def failed(self) -> int:
-        """Number of questions that got no answer so far."""
+        """Number of questions for which all attempts have failed so far."""
         return len(self._unanswered_errors)
 
     async def run(
@@ -124,7 +129,7 @@ class QuestionRun:
 
         Args:
             sender: Client that sends the questions.
-            on_progress: Callback after each question that got an answer or failed.
+            on_progress: Callback, called after each question that got an answer or failed.
 
         Raises:
             UserError: The spending cap is reached, the key or model is rejected, the address cannot
@@ -134,8 +139,8 @@ class QuestionRun:
             KeyboardInterrupt, SystemExit: The process received SIGINT or SIGTERM before all
                 questions were answered. All answers received so far are kept.
         """
-        count = min(self._concurrency, len(self._questions))
-        workers = asyncio.gather(*(self._work(sender, on_progress) for _ in range(count)))
+        worker_count = min(self._concurrency, len(self._questions))
+        workers = asyncio.gather(*(self._work(sender, on_progress) for _ in range(worker_count)))
         try:
             with self._stop.on_signals(workers.cancel):
                 await asyncio.wait({workers})
@@ -175,7 +180,7 @@ class QuestionRun:
             on_progress()
 
     async def _ask(self, question: Question, sender: Sender) -> Answer:
-        """Ask one question, with retries, and return the recorded answer that counts.
+        """Ask one question, with retries, and return the response that counts as its answer.
 
         Raises:
             UnansweredError: All attempts failed.
@@ -232,7 +237,7 @@ class QuestionRun:
         return state.attempt_number >= attempts_left
 
     def _has_never_connected(self, error: BaseException | None) -> TypeGuard[NotConnectedError]:
-        """Return whether a connection failed before the run's first answer."""
+        """Return whether an error is a failed connection before the run's first answer."""
         return isinstance(error, NotConnectedError) and not self.answers
 
     async def _attempt(self, question: Question, sender: Sender) -> Answer:
@@ -324,7 +329,7 @@ class QuestionRun:
         if self._unanswered_errors:
             raise self._some_unanswered_error()
 
-    def _too_many_failures_error(self, last: UnansweredError) -> UserError:
+    def _too_many_failures_error(self, last_error: UnansweredError) -> UserError:
         """Return the error of a run that stopped after consecutive questions failed."""
         hint = "check the state of the provider; the recorded answers are kept"
         failed_in_a_row = self._unanswered_errors[-self._max_failed_in_a_row :]
@@ -334,8 +339,8 @@ class QuestionRun:
                 " models.yaml"
             )
         return UserError(
-            f"{self._max_failed_in_a_row} consecutive questions failed, the last with: {last};"
-            f" {len(self.answers)} of {len(self._questions)} are answered"
+            f"{self._max_failed_in_a_row} consecutive questions failed, the last with:"
+            f" {last_error}; {len(self.answers)} of {len(self._questions)} are answered"
             f"{self.budget.possibly_billed}",
             where=self._spec.label,
             hint=hint,
@@ -346,10 +351,11 @@ class QuestionRun:
         errors = self._unanswered_errors
         reason_counts = Counter(str(error) for error in errors)
         reason, times = reason_counts.most_common(1)[0]
-        others = f" and {len(reason_counts) - 1} other reasons" if len(reason_counts) > 1 else ""
+        other_reasons = len(reason_counts) - 1
+        and_others = f" and {other_reasons} other reasons" if other_reasons else ""
         return UserError(
             f"{len(errors)} of {len(self._questions)} questions got no answer"
-            f" ({times} × {reason}{others}){self.budget.possibly_billed}",
+            f" ({times} × {reason}{and_others}){self.budget.possibly_billed}",
             where=self._spec.label,
             hint="the other answers are recorded; a further run asks the missing ones, except"
             f" those with {self._settings.max_attempts} recorded failures (pieline recordings"
@@ -363,4 +369,4 @@ class QuestionRun:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         text = " ".join(message.split()) or "no answer in time"
         # Redact before truncating, because a truncated key would not be recognized.
-        return redact(f"{type(error).__name__}: {text}", self._spec)[:300] + notes
+        return redact(f"{type(error).__name__}: {text}", self._spec)[:_LONGEST_DESCRIPTION] + notes

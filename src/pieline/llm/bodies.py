@@ -134,12 +134,13 @@ def _states_filter(name: str, text: str, *, by_message: bool) -> bool:
         return True
     if _SAFETY_CHECK in text:
         return True
+    # An error that is only a text has no name.
     is_message = name in ("", "error", "message")
     return by_message and is_message and bool(_FILTER_MESSAGE.search(text))
 
 
 def _error_fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of all fields in an error, also in JSON within a text.
+    """Yield the name and value of each field in an error, also of fields in JSON within a text.
 
     Gateways put the error of the provider into a field of their own error.
     """
@@ -157,23 +158,23 @@ def _error_fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[
 
 
 def _errors(body: Body) -> list[Any]:
-    """Return the errors at the top of a body; some of them may be null or empty."""
+    """Return the errors in the top-level fields of a body; an error may be null or empty."""
     base = body.get("base_resp")  # MiniMax
     reports_failure = isinstance(base, Mapping) and bool(base.get("status_code"))
     return [body.get("error"), body.get("errors"), base if reports_failure else None]
 
 
 def _describe_errors(errors: Iterable[Any]) -> tuple[list[str], bool]:
-    """Return a description of each error, and whether a filter caused an error.
+    """Return descriptions of errors, and whether at least one error is from a filter.
 
-    Errors of filters are not described. Empty errors are ignored, because some providers send an
+    Errors from filters are not described. Empty errors are ignored, because some providers send an
     empty error with every answer.
     """
     descriptions = []
     is_filtered = False
     for error in errors:
-        is_empty = not (any(error.values()) if isinstance(error, Mapping) else error)
-        if is_empty:
+        has_content = any(error.values()) if isinstance(error, Mapping) else bool(error)
+        if not has_content:
             continue
         if is_filtered_error(error):
             is_filtered = True
@@ -191,7 +192,7 @@ def _read_output(path: str, body: Body) -> _Output:
 
 
 def _read_chat(body: Body) -> _Output:
-    """Read OpenAI's format of chat completions."""
+    """Read a body in OpenAI's format of chat completions."""
     output = _Output()
     choice = _first_object(body.get("choices"))
     if choice is None:
@@ -235,14 +236,14 @@ def _add_message(message: Body, output: _Output) -> None:
 
 
 def _read_messages(body: Body) -> _Output:
-    """Read Anthropic's format of messages."""
+    """Read a body in Anthropic's format of messages."""
     output = _Output(reasons=[body.get("stop_reason")])
     _add_content(body.get("content"), output)
     return output
 
 
 def _read_generated_content(body: Body) -> _Output:
-    """Read Gemini's format of generateContent."""
+    """Read a body in Gemini's format of generateContent."""
     output = _Output()
     candidate = _first_object(body.get("candidates"))
     if candidate is None:
@@ -252,14 +253,13 @@ def _read_generated_content(body: Body) -> _Output:
         return output
     output.reasons = [candidate.get("finishReason")]
     content = candidate.get("content")
-    if isinstance(content, Mapping):
-        content = content.get("parts")
-    _add_content(content, output)
+    parts = content.get("parts") if isinstance(content, Mapping) else content
+    _add_content(parts, output)
     return output
 
 
 def _read_responses(body: Body) -> _Output:
-    """Read OpenAI's format of responses."""
+    """Read a body in OpenAI's format of responses."""
     output = _Output()
     status, details = body.get("status"), body.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else None
@@ -279,7 +279,7 @@ _FORMATS: dict[str, Callable[[Body], _Output]] = {
     ":generateContent": _read_generated_content,
     "/responses": _read_responses,
 }
-"""Functions that read a format, by the end of the URL path."""
+"""Function that reads each format of a response body, by the end of the URL path."""
 
 
 def _first_object(items: Any) -> Body | None:
@@ -321,7 +321,7 @@ def _add_part(part: Any, output: _Output) -> None:
         # Some providers mark the text of a refusal.
         is_refusal = part.get("refusal") is True
         (output.refusals if is_refusal else output.texts).append(part["text"])
-    elif part.keys() != {"thoughtSignature"}:  # has no content
+    elif part.keys() != {"thoughtSignature"}:  # a signature alone has no content
         output.unread.append(part)
 
 
@@ -337,7 +337,7 @@ _THOUGHT_KINDS = frozenset(
 
 
 def _thought_texts(part: Body) -> Iterator[str]:
-    """Yield the texts in a part with reasoning, also from lists and objects in the part."""
+    """Yield the texts of reasoning in a part, also those in the part's lists and objects."""
     names = "thinking", "thought", "reasoning", "reasoning_content", "text", "summary", "content"
     for name in names:
         content = part.get(name)
@@ -350,11 +350,8 @@ def _thought_texts(part: Body) -> Iterator[str]:
 
 def _to_tool_call(call: Body) -> ToolCall:
     """Convert a function call in any provider's format."""
-    arguments = ""
-    for name in ("arguments", "input", "args"):
-        if call.get(name) is not None:
-            arguments = call[name]
-            break
+    values = (call.get(name) for name in ("arguments", "input", "args"))
+    arguments = next((value for value in values if value is not None), "")
     arguments_json = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return ToolCall(name=_nonempty_string(call.get("name")), arguments=arguments_json)
 
@@ -365,19 +362,19 @@ def _nonempty_string(value: Any) -> str | None:
 
 
 def identifiers(body: Body) -> dict[str, str | None]:
-    """Return the `Answer` fields with the model's name and the response id, each None if absent."""
+    """Return the `Answer` fields `returned_model` and `response_id`; None if a body lacks one."""
     model = _nonempty_string(body.get("modelVersion")) or _nonempty_string(body.get("model"))
     response_id = _nonempty_string(body.get("id")) or _nonempty_string(body.get("responseId"))
     return {"returned_model": model, "response_id": response_id}
 
 
 def _embedding_fields(body: Body) -> dict[str, Any]:
-    """Return the fields of an `Answer` with an embedding; `error` is set without a finite vector.
+    """Return the fields of an `Answer` for a body in OpenAI's format of embeddings.
 
-    The text of the answer is the base64 encoding of the vector as little-endian float32.
+    The text of the answer is the base64 encoding of the vector as little-endian float32. If the
+    body has no finite vector, the field `error` is set instead of the text.
     """
-    counts = {"input_tokens": None, **token_counts(body)}
-    counts["output_tokens"] = 0
+    counts: dict[str, int | None] = {"input_tokens": None, **token_counts(body), "output_tokens": 0}
     errors, _ = _describe_errors([body.get("error")])
     if errors:
         return {"error": errors[0], **counts}
@@ -393,7 +390,7 @@ def _embedding_fields(body: Body) -> dict[str, Any]:
 
 
 def token_counts(body: Body) -> dict[str, int | None]:
-    """Return the token counts in a body by field of `Answer`; empty if there are none.
+    """Return the token counts in a body, by field of `Answer`; empty if no tokens are counted.
 
     A missing count of input or output tokens is 0, because Gemini omits zeros. A count that is not
     a finite number of at least 0 is None (unknown). Fractions are rounded up.
@@ -435,7 +432,7 @@ def token_counts(body: Body) -> dict[str, int | None]:
 
 
 def _output_tokens(usage: Body, details: Body, input_tokens: int | None) -> int | None:
-    """Return the number of output tokens, including reasoning; None if it is unknown.
+    """Return the number of output tokens, including reasoning; None if the number is unknown.
 
     Some providers report output tokens without reasoning, which the reported total reveals.
     """
@@ -458,7 +455,7 @@ def _output_tokens(usage: Body, details: Body, input_tokens: int | None) -> int 
 
 
 def _count(value: Any) -> int | None:
-    """Return a token count; None if the value is not a usable number."""
+    """Return a reported token count, rounded up; None if it is not a finite number from 0."""
     if isinstance(value, float) and math.isfinite(value):
         value = math.ceil(value)
     return value if type(value) is int and value >= 0 else None
@@ -474,12 +471,12 @@ def _first_count(*values: Any, at_least: int = 0) -> int | None:
 
 
 def _sum(usage: Body, *names: str) -> int | None:
-    """Return the sum of the counts with these names; None if a present count is unusable."""
+    """Return the sum of the counts in the fields `names` that exist; None if one is unusable."""
     return _total(*(_count(usage[name]) for name in names if name in usage))
 
 
 def _total(*counts: int | None) -> int | None:
-    """Return the sum of counts; None if one of them is unknown."""
+    """Return the sum of counts; None if one of the counts is None (unknown)."""
     return None if None in counts else sum(count or 0 for count in counts)
 
 

@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 FRESH_SUFFIX = ".fresh"
 """Suffix of the file next to the recordings in which mode `fresh` collects its answers."""
 
+_SHOWN_NAMES = 3
+"""Maximum number of unanswered questions that an error message names."""
+
 
 def ask(
     questions: Iterable[Question],
@@ -147,7 +150,7 @@ class _QuestionSet:
     run: str
 
     def recorded(self) -> dict[str, list[Answer]]:
-        """Return the recorded responses to the questions by key (see `read_responses`).
+        """Return the recorded responses to the questions, by key (see `read_responses`).
 
         Raises:
             UserError: An answer names another model, server or run, or a question has two different
@@ -155,8 +158,8 @@ class _QuestionSet:
         """
         responses_by_key = read_responses(self.path, self.questions.keys(), run=self.run)
         answers = [answer for responses in responses_by_key.values() for answer in responses]
-        with_model_name = [answer for answer in answers if answer.returned_model is not None]
-        check_answering_model(with_model_name, self.spec, self.path)
+        answers_naming_a_model = [answer for answer in answers if answer.returned_model is not None]
+        check_answering_model(answers_naming_a_model, self.spec, self.path)
         check_address(answers, self.spec, expected_origin(self.spec, self.settings), self.path)
         return responses_by_key
 
@@ -170,9 +173,9 @@ class _QuestionSet:
             if counts_as_answer(responses, attempts)
         }
 
-    def without(self, answers: Collection[str]) -> list[Question]:
-        """Return the questions without an answer, given the keys of the answers."""
-        return [question for key, question in self.questions.items() if key not in answers]
+    def without(self, answered: Collection[str]) -> list[Question]:
+        """Return the questions whose keys are not in `answered`."""
+        return [question for key, question in self.questions.items() if key not in answered]
 
 
 def _ask_missing(
@@ -204,6 +207,7 @@ def _ask_missing(
         else:
             address = api_base(spec, settings)
 
+        # Imported only here, because asking needs libraries that take time to load.
         from pieline.llm.asking import QuestionRun
 
         run = QuestionRun(
@@ -253,11 +257,11 @@ def _take_turn(question_set: _QuestionSet, report: Callable[[str], None]) -> Ite
     """
     spec, path = question_set.spec, question_set.path
 
-    def report_waiting_for(what: str) -> Callable[[], None]:
+    def waiting_report(what: str) -> Callable[[], None]:
         return lambda: report(f"waiting for another run that is asking {what}")
 
     # Runs that share a recordings file take turns.
-    with lock(path.parent, f"{path.name}.turn", report_waiting_for(spec.label)):
+    with lock(path.parent, f"{path.name}.turn", waiting_report(spec.label)):
         _accept_foreign_answers(path, spec)
         with recording(path, question_set.run) as recorder:
             if spec.is_local:
@@ -266,7 +270,7 @@ def _take_turn(question_set: _QuestionSet, report: Callable[[str], None]) -> Ite
             # One process at a time queries a provider, so that the limits apply to all processes.
             provider = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
             folder = question_set.settings.recordings_folder
-            with lock(folder, f"provider-{provider}", report_waiting_for(spec.provider)):
+            with lock(folder, f"provider-{provider}", waiting_report(spec.provider)):
                 yield recorder
 
 
@@ -288,15 +292,16 @@ async def _send_questions(
     await run.run(transport, show_progress)
 
 
-def _accept_foreign_answers(target: Path, spec: LLMEntry) -> None:
-    """Move the paid answers of another model to the recordings if the entry lists that model.
+def _accept_foreign_answers(path: Path, spec: LLMEntry) -> None:
+    """Move the answers in the `.foreign` file of a recordings file to the recordings file.
 
     Raises:
-        UserError: The entry does not list that model, so no run may ask further questions.
+        UserError: The model's entry does not accept the model that answered, so no run may ask
+            further questions.
     """
-    foreign = foreign_file(target)
+    foreign = foreign_file(path)
     check_answering_model(read_answers(foreign).values(), spec, foreign)
-    _move_answers(target, foreign)
+    _move_answers(path, foreign)
 
 
 def _validate_arguments(
@@ -316,8 +321,9 @@ def _validate_arguments(
 
 
 def _missing_answers_error(missing: list[Question], spec: LLMEntry, path: Path) -> UserError:
+    """Return the error for questions without a recorded answer in mode `replay`."""
     names = list(dict.fromkeys(question.name or question.key[:12] for question in missing))
-    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    shown = ", ".join(names[:_SHOWN_NAMES]) + (", ..." if len(names) > _SHOWN_NAMES else "")
     are = "is" if len(missing) == 1 else "are"
     return UserError(
         f"{pluralize(len(missing), 'answer')} of {spec.label} {are} not recorded ({shown})",
@@ -326,39 +332,39 @@ def _missing_answers_error(missing: list[Question], spec: LLMEntry, path: Path) 
     )
 
 
-def _move_answers(path: Path, fresh: Path) -> None:
-    """Move the answers in `fresh` to `path`, where they replace answers to the same questions.
+def _move_answers(path: Path, source: Path) -> None:
+    """Move the answers in `source` to `path`, where they replace answers to the same questions.
 
-    The replaced answers are kept (see `set_aside`). This function does nothing if `fresh` does not
+    The replaced answers are kept (see `set_aside`). This function does nothing if `source` does not
     exist, and is safe to repeat after a crash.
     """
-    if not fresh.exists():
+    if not source.exists():
         return
-    with recording(path), recording(fresh):
-        fresh_lines = raw_lines(fresh)
+    with recording(path), recording(source):
+        source_lines = raw_lines(source)
         replaced_lines = {}
         for key, old_lines in raw_lines(path).items():
-            if key not in fresh_lines:
+            if key not in source_lines:
                 continue
-            replaced = [raw for raw in old_lines if raw not in fresh_lines[key]]
+            replaced = [raw for raw in old_lines if raw not in source_lines[key]]
             if replaced:
                 replaced_lines[key] = replaced
         set_aside(path, replaced_lines)
-        write_lines(path, merge_lines(raw_lines(path), fresh_lines))
-        fresh.unlink()
+        write_lines(path, merge_lines(raw_lines(path), source_lines))
+        source.unlink()
 
 
 def _announcement(question_set: _QuestionSet, answers: dict[str, Answer]) -> str:
-    """Return a line that states the number of questions and their maximum cost."""
+    """Return a line that states the number of a run's questions and their maximum cost."""
     spec, questions = question_set.spec, question_set.questions.values()
     expected = estimate(questions, spec, answers)
     cost = ""
     if spec.paid:
         max_cost = "unbounded" if expected.usd is None else f"at most about ${expected.usd:.4f}"
-        cost = f", {max_cost}"
-        remaining = remaining_usd(question_set.settings)
-        if expected.usd and remaining < expected.usd:
-            cost += f" (llm.max_cost_usd leaves ${remaining:.4f})"
+        left_usd = remaining_usd(question_set.settings)
+        may_exceed_cap = expected.usd is not None and left_usd < expected.usd
+        left = f" (llm.max_cost_usd leaves ${left_usd:.4f})" if may_exceed_cap else ""
+        cost = f", {max_cost}{left}"
     dropped = sorted({name for question in questions for name in question.dropped})
     not_sent = f"; unsupported parameters, not sent: {', '.join(dropped)}" if dropped else ""
     return (
@@ -368,7 +374,7 @@ def _announcement(question_set: _QuestionSet, answers: dict[str, Answer]) -> str
 
 
 def _summary(run: "QuestionRun", spec: LLMEntry) -> str:
-    """Return a line that states the number of answers, their tokens and their cost."""
+    """Return a line that states the number, tokens and cost of the answers to a run."""
     answers = run.answers.values()
     servers = dict.fromkeys(answer.address for answer in answers if answer.address)
     from_servers = f" from {', '.join(servers)}" if servers else ""

@@ -64,7 +64,7 @@ class Estimate:
         return self._cost(self.likely_output_tokens, self.spec.paid)
 
     def _cost(self, output_tokens: int | None, prices: Prices | None) -> float | None:
-        """Return the cost in US dollars of the input and these output tokens; None if unknown."""
+        """Return the cost in US dollars of the input and output tokens; None if it is unknown."""
         is_free = not self.spec.paid and not self.spec.cost_is_unknown
         if is_free or not self.to_ask:
             return 0.0
@@ -85,7 +85,7 @@ class Estimate:
 
 
 def _sum_of_bounds(bounds: Collection[int | None]) -> int | None:
-    """Return the sum of upper bounds; None (unbounded) if one of them is None."""
+    """Return the sum of upper bounds; None (unbounded) if one of the bounds is None."""
     return None if None in bounds else sum(bound or 0 for bound in bounds)
 
 
@@ -100,7 +100,7 @@ def estimate(
     Args:
         questions: Questions to the model.
         spec: Entry of the model.
-        recorded: Keys of the recorded answers.
+        recorded: Keys of the questions with recorded answers.
         likely_tokens: Expected output tokens per answer. For an answer with a lower upper bound,
             the upper bound is used.
     """
@@ -127,7 +127,7 @@ def estimate_input_tokens(question: Question) -> int:
 
 
 def max_input_tokens(question: Question) -> int:
-    """Return an upper bound on the tokens of a question: one token per byte, and its markup.
+    """Return an upper bound on the tokens of a question: one per byte, plus those of the markup.
 
     No tokenizer produces more tokens than a text has bytes.
     """
@@ -156,14 +156,14 @@ def max_attempt_usd(question: Question, spec: LLMEntry) -> float:
     """
     if not spec.paid:
         return 0.0
-    bound = max_answer_tokens(question, spec)
-    if bound is None:
+    max_output_tokens = max_answer_tokens(question, spec)
+    if max_output_tokens is None:
         raise UserError(
             "the length of an answer is unbounded, and so is its cost",
             where=spec.label,
             hint="send max_tokens, or set max_output_tokens in models.yaml",
         )
-    return price(spec.paid.highest, max_input_tokens(question), bound)
+    return price(spec.paid.highest, max_input_tokens(question), max_output_tokens)
 
 
 def price(
@@ -185,20 +185,21 @@ def price(
     """
     if not prices:
         return 0.0
-    usd_per_million = 0.0
+    micro_usd = 0.0  # in millionths, because prices are per million tokens
+    other_input_tokens = input_tokens
     # Without a price of their own, tokens of the cache cost the same as other input.
     if prices.cached_input is not None and cached:
-        usd_per_million += cached * prices.cached_input
-        input_tokens -= cached
+        micro_usd += cached * prices.cached_input
+        other_input_tokens -= cached
     if prices.cache_write is not None and written:
-        usd_per_million += written * prices.cache_write
-        input_tokens -= written
-    usd_per_million += max(input_tokens, 0) * prices.input + output_tokens * prices.output
-    return usd_per_million / 1e6
+        micro_usd += written * prices.cache_write
+        other_input_tokens -= written
+    micro_usd += max(other_input_tokens, 0) * prices.input + output_tokens * prices.output
+    return micro_usd / 1e6
 
 
 def answer_usd(answer: Answer, spec: LLMEntry) -> float | None:
-    """Return the cost of an answer in US dollars; None without usable token counts.
+    """Return the cost of an answer in US dollars; None if its token counts are unusable.
 
     Token counts are unusable if the provider reported no counts, or a count above `MOST_TOKENS` and
     above the model's `max_output_tokens`. Hand-written answers and answers of models without prices

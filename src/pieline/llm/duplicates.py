@@ -17,7 +17,7 @@ from pieline.llm.questions import Message, Question
 from pieline.llm.recordings import read_lines
 
 _ID = re.compile(rb'"response_id":"((?:[^"\\\\]|\\\\.)*)"')
-"""Field with the id in a line of a recordings file."""
+"""Field with the id of the response in a line of a recordings file."""
 UNIQUE_LENGTH = 16
 """Minimum characters of an id that no two responses share by chance. (Some servers number their
 responses randomly from 0 to 999.)"""
@@ -62,31 +62,38 @@ def check_duplicates(
     for response in responses:
         messages_by_id.setdefault(response.identity, set()).add(response.messages)
     # An id that a server gives to answers to different messages identifies nothing.
-    comparable = Counter(
+    response_counts = Counter(
         response for response in responses if len(messages_by_id[response.identity]) == 1
     )
-    if not comparable:
+    if not response_counts:
         return
-    path, total = folder / f"{run}.jsonl", comparable.total()
-    repeated = [response for response, count in comparable.items() if count > 1]
+    path = folder / f"{run}.jsonl"
+    total = response_counts.total()
+    repeated = [response for response, count in response_counts.items() if count > 1]
     _check_repeated(repeated, total, "for other samples of the same questions", path)
     for other_path in _files_of_study(run, folder):
         if other_path != path:
-            others = _responses_with_ids(other_path, comparable.keys(), run)
-            in_both = {response for response in others if response in comparable}
-            _check_repeated(in_both, total, f"in {other_path}", path)
+            others = _responses_with_ids(other_path, response_counts.keys(), run)
+            in_both_files = {response for response in others if response in response_counts}
+            _check_repeated(in_both_files, total, f"in {other_path}", path)
 
 
 def _files_of_study(run: str, folder: Path) -> list[Path]:
-    """Return the recordings files in the top folder that contains a run."""
-    study, is_in_study, _ = run.partition("/")
-    return sorted((folder / study).rglob("*.jsonl") if is_in_study else folder.glob("*.jsonl"))
+    """Return the recordings files in the top folder (the study) of a run, sorted by path.
+
+    If the run is in no top folder, returns the files that are directly in the recordings folder.
+    """
+    *run_folders, _ = run.split("/")
+    if not run_folders:
+        return sorted(folder.glob("*.jsonl"))
+    return sorted((folder / run_folders[0]).rglob("*.jsonl"))
 
 
 def _responses_with_ids(path: Path, compared: Collection[Response], run: str) -> Iterator[Response]:
     """Yield the responses in a file that have the id of a response in `compared`.
 
-    Lines that were recorded for `run` are omitted: they are copies, which no other run can use.
+    Failures are omitted. Lines that were recorded for `run` are also omitted: they are copies,
+    which no other run can use.
     """
     ids = {response.identity.encode() for response in compared}
     with path.open("rb") as stream:
@@ -101,13 +108,13 @@ def _responses_with_ids(path: Path, compared: Collection[Response], run: str) ->
 
 
 def _id_in_line(raw: bytes) -> bytes | None:
-    """Return the id of the response in a line of a recordings file; None without an id."""
+    """Return the id of the response in a line of a recordings file; None if it has no id."""
     match = _ID.search(raw)
     return match[1] if match else None
 
 
 def _check_repeated(repeated: Collection[Response], total: int, where: str, path: Path) -> None:
-    """Raise a `UserError` if repeated responses cannot be repeated by chance.
+    """Raise a `UserError` unless the ids of repeated responses may be equal by chance.
 
     Args:
         repeated: Responses that occur several times.
