@@ -72,7 +72,8 @@ def source_of(module: str) -> Path:
 def code_digest(*modules: str) -> str:
     """Return the SHA-256 of the sources of the given modules and of their dependencies.
 
-    Dependencies count only if they are in this library or in the top-level package of a module.
+    Dependencies count only if they are in this library or in the top-level package of one of the
+    given modules.
     """
     top_level_packages = {module.partition(".")[0] for module in modules}
     packages = tuple(sorted({*LIBRARY, *top_level_packages}))

@@ -18,7 +18,7 @@ class Conditions(Frozen):
     """Settings and model weights that determine the numbers of a run; part of every metric file.
 
     Attributes:
-        settings: Settings by name.
+        settings: Values of the run's settings, by name.
         weights: Fields of the models' entries in models.yaml that determine the results.
         deviations: Differences from the paper ("epochs 4, the paper 20"). Numbers of a run with
             deviations are not compared with the paper's numbers.
@@ -77,7 +77,7 @@ class RunIdentity(NamedTuple):
         model: Name of the model. For a fine-tuned embedder: base model, training mode and loss,
             joined by plus signs.
         setting: Prompt setting or query mode.
-        seed: Seed.
+        seed: Random seed of the run.
         language: Name of the language; empty in studies with a single language.
     """
 
@@ -89,7 +89,7 @@ class RunIdentity(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Description of a job's inputs in a metric file; the fields are explained in `Measured`."""
+    """Inputs and conditions of a job, as fields of a metric file (explained in `Measured`)."""
 
     computed_from: Mapping[str, str] = dataclass_field(default_factory=dict)
     conditions: Conditions = NO_CONDITIONS
@@ -115,7 +115,8 @@ class MetricRecord(Frozen):
     """Common fields of all metric files.
 
     Attributes:
-        conditions: Settings and weights, with deviations from the paper.
+        conditions: Settings and model weights that determine the numbers, and their deviations from
+            the paper.
         data_note: Note for tables that states how the data was verified, or how the data differs
             from the paper's data; empty if no note is needed.
         computed_from: SHA-256 of each input file, by path.
@@ -137,7 +138,10 @@ class Measured(MetricRecord):
 
 
 def data_is_explained(measured: Measured) -> bool:
-    """Return whether the data is the paper's, or the user's own and recorded as a deviation."""
+    """Return whether the data of a metric file is known: the paper's public data, or own data.
+
+    Own data is the user's data that the conditions state as a deviation from the paper.
+    """
     return measured.dataset_is_released or measured.conditions.are_of_own_data
 
 

@@ -36,18 +36,19 @@ _REMOVED = (
     "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_", "TRUST_REMOTE_CODE", "USE_HUB_KERNELS", "USE_T",
     "SOURCE_DATE_EPOCH", "TEXINPUTS", "TEXMFHOME",
 )  # fmt: skip
-"""Prefixes of the names of variables that can change an output or prevent that it is made."""
+"""Prefixes of the names of environment variables that can change an output or make a job fail."""
 _KEPT = (
     "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER",
     "TRANSFORMERS_OFFLINE", "TRANSFORMERS_VERBOSITY", "TORCH_HOME",
 )  # fmt: skip
-"""Variables that are not removed, although their names start with one of these prefixes."""
+"""Variables that are not removed, although their names start with a prefix in `_REMOVED`."""
 
 
 def reproducible_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables in which those that may affect an output are removed or fixed.
+    """Return a copy of environment variables without the user's values that may affect an output.
 
-    Variables that only locate something (caches, tokens, proxies, GPUs) are kept.
+    Such variables are removed or have a fixed value in the copy. Variables that only locate
+    something (caches, tokens, proxies, GPUs) are kept.
     """
     kept = {
         name: value
@@ -58,7 +59,9 @@ def reproducible_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def set_reproducible_environment(library: str | Path) -> None:
-    """Make the environment variables of this process, which jobs inherit, reproducible.
+    """Remove or fix the environment variables of this process that may affect an output.
+
+    Jobs inherit the environment variables of this process.
 
     Args:
         library: The only folder from which jobs import packages that are not installed.

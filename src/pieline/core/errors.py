@@ -33,21 +33,21 @@ class UserError(Exception):
 
 
 def nearest(word: str, known: Collection[str]) -> str:
-    """Return a hint with the closest known word, or with all known words if none is close."""
+    """Return a hint with the known word closest to `word`, or all known words if none is close."""
     matches = get_close_matches(word, known, n=1)
     return f"did you mean {matches[0]!r}?" if matches else f"known: {', '.join(sorted(known))}"
 
 
 def suggest_name(missing: str, candidates: Collection[str]) -> str:
-    """Return a question that suggests a candidate similar to a missing name, else "".
+    """Return a question that suggests a candidate similar to a missing name; "" if none is similar.
 
-    A candidate is similar if it is spelled almost like the name or, if there is only one, if the
-    name is a word of the candidate: `id` of `sentence_id`.
+    If no candidate is spelled almost like the name, the only candidate that contains the name as a
+    word counts as similar: `sentence_id` for `id`.
     """
     candidates_by_letters = {_letters_and_digits(candidate): candidate for candidate in candidates}
-    close = get_close_matches(_letters_and_digits(missing), candidates_by_letters, n=1)
-    if close:
-        return f" (is it {candidates_by_letters[close[0]]!r}?)"
+    close_matches = get_close_matches(_letters_and_digits(missing), candidates_by_letters, n=1)
+    if close_matches:
+        return f" (is it {candidates_by_letters[close_matches[0]]!r}?)"
     containing = [
         candidate for candidate in candidates if missing in re.split(r"\W|_", candidate.casefold())
     ]
@@ -65,6 +65,8 @@ def pluralize(count: int, noun: str) -> str:
 
 EXIT_USER_ERROR = 2
 """Exit status of commands after a user error."""
+_EXIT_INTERRUPTED = 130
+"""Exit status of commands after a keyboard interrupt, by the convention of shells."""
 
 
 def to_user_error(error: OSError) -> UserError:
@@ -95,4 +97,4 @@ def run_command(main: Callable[[], None]) -> None:
         exit_with(error)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(_EXIT_INTERRUPTED) from None

@@ -28,7 +28,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _EXTENSIONS = (*_DELIMITERS, ".jsonl", ".json", ".ndjson", ".parquet")
 
 
-def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
+def read_rows(path: str | Path, row_class: type[R]) -> list[tuple[int, R]]:
     """Read the rows of a CSV, TSV, JSONL, JSON or Parquet file, each with the row's line number.
 
     CSV, TSV, JSONL and JSON files may be gzipped. A file with an unknown extension is read as
@@ -38,10 +38,10 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     Raises:
         UserError: The file cannot be read, or a row is invalid; the message states the location.
     """
-    hint = f"the fields are {', '.join(row.model_fields)} (docs/adding/predictions.md)"
     extension = _extension(path)
+    hint = f"the fields are {', '.join(row_class.model_fields)} (docs/adding/predictions.md)"
     if extension not in _EXTENSIONS:
-        hint += "; the file name must end in .csv, .tsv, .jsonl, .json or .parquet"
+        hint = f"{hint}; the file name must end in .csv, .tsv, .jsonl, .json or .parquet"
     numbered_rows: Iterable[tuple[int, object]]
     if extension == ".parquet":
         numbered_rows = enumerate(_parquet_rows(path), start=1)
@@ -50,7 +50,7 @@ def read_rows(path: str | Path, row: type[R]) -> list[tuple[int, R]]:
     else:
         numbered_rows = _json_rows(path, hint)
     return [
-        (line, validated(row, fields, where=f"{path}:{line}", hint=hint))
+        (line, validated(row_class, fields, where=f"{path}:{line}", hint=hint))
         for line, fields in numbered_rows
     ]
 
@@ -121,11 +121,11 @@ _TREC_FIELDS_WITHOUT_TAG = 5
 
 
 class _AnyRow(ExternalRow, extra="allow"):
-    """Row that keeps undeclared columns."""
+    """Row of an external predictions file, with its undeclared columns."""
 
 
 def _comparable_text(row: Mapping[str, Any]) -> str:
-    """Return the same text for rows that file formats write differently.
+    """Return a text that is equal for rows with the same content, whatever the file format is.
 
     Case and spaces around cells are ignored, empty cells are omitted, and lists are joined by
     semicolons.
@@ -141,7 +141,7 @@ def _comparable_text(row: Mapping[str, Any]) -> str:
 def align_rows(
     rows: Iterable[tuple[int, R]], sentences: Mapping[str, str], *, where: str | Path
 ) -> Iterator[tuple[int, R]]:
-    """Return the rows with their line numbers in the order of the sentences.
+    """Return an iterator over the line number and row of each sentence, in the sentences' order.
 
     Args:
         rows: Line number and row of each prediction.
@@ -149,8 +149,8 @@ def align_rows(
         where: Path of the file, for error messages.
 
     Raises:
-        UserError: An id is duplicate, unknown or missing, or the sentence in a row differs from the
-            sentence in the dataset (see `text_key`).
+        UserError: An id occurs more than once, is unknown or is missing, or the sentence in a row
+            differs from the sentence in the dataset (see `text_key`).
     """
     rows_by_id: dict[str, R] = {}
     lines_by_id: dict[str, int] = {}

@@ -60,9 +60,9 @@ _FULL_BELOW_BYTES = 1 << 20
 
 @contextmanager
 def _report_full_disk(path: Path) -> Iterator[None]:
-    """Convert any exception that is raised in the block to an `OSError` if the disk is full.
+    """Convert a library's exception in the block to an `OSError` if the disk is full.
 
-    This is needed because torch.save and safetensors report a full disk with own exception classes.
+    torch.save and safetensors report a full disk with exception classes of their own.
     """
     try:
         yield
@@ -82,7 +82,7 @@ def check_writable(folder: str | Path) -> None:
     """Check that files can be written to a folder.
 
     Raises:
-        UserError: The folder is not writable.
+        UserError: The folder is not writable, or its disk is full.
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
@@ -93,13 +93,13 @@ def check_writable(folder: str | Path) -> None:
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
-    """Write bytes atomically."""
+    """Write bytes to a file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text atomically, as UTF-8 with Unix line endings."""
+    """Write text to a file atomically, as UTF-8 with the line endings in the text."""
     write_bytes(path, text.encode("utf-8"))
 
 
@@ -112,7 +112,7 @@ _CANONICAL = json.JSONEncoder(
 
 
 def canonical_json(value: Any) -> str:
-    """Return compact JSON with sorted keys, so that equal values produce equal text.
+    """Return a value as compact JSON with sorted keys, so that equal values produce equal text.
 
     Raises:
         ValueError: The value contains NaN or infinity.
@@ -121,7 +121,7 @@ def canonical_json(value: Any) -> str:
 
 
 def indented_json(value: Any) -> str:
-    """Return indented JSON with sorted keys and a final newline.
+    """Return a value as indented JSON with sorted keys and a final newline.
 
     Raises:
         ValueError: The value contains NaN or infinity.
@@ -131,7 +131,7 @@ def indented_json(value: Any) -> str:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write indented JSON with sorted keys atomically.
+    """Write a value to a file atomically, as indented JSON with sorted keys.
 
     Raises:
         ValueError: The value contains NaN or infinity.
@@ -232,7 +232,7 @@ def check_lfs_pointers(*paths: str | Path) -> None:
         paths: Files and folders; missing files are ignored.
 
     Raises:
-        UserError: A file is a pointer.
+        UserError: A file is a Git LFS pointer.
     """
     for path in map(Path, paths):
         files = files_below(path) if path.is_dir() else [path]
@@ -242,6 +242,7 @@ def check_lfs_pointers(*paths: str | Path) -> None:
 
 
 def _check_lfs_pointer(path: str | Path, data: bytes) -> None:
+    """Raise a `UserError` if the content of a file, `data`, is a Git LFS pointer."""
     if data.startswith(_LFS_POINTER):
         raise UserError(
             "a Git LFS pointer instead of the file", where=path, hint="run `git lfs pull` there"
@@ -286,10 +287,14 @@ def read_text(path: str | Path) -> str:
         ) from None
 
 
+_INSPECTED_BYTES = 1 << 16
+"""Number of bytes at the beginning of a file in which Windows line endings are searched."""
+
+
 def line_ending_note(path: str | Path) -> str:
-    """Return a note for an error message if a file starts with Windows line endings, else ""."""
+    """Return a note for an error message about a file with Windows line endings, else ""."""
     with Path(path).open("rb") as stream:
-        beginning = stream.read(1 << 16)
+        beginning = stream.read(_INSPECTED_BYTES)
     return " (the file has Windows line endings)" if b"\r\n" in beginning else ""
 
 
@@ -327,8 +332,8 @@ def sha256_of(data: bytes) -> str:
 def cached_sha256(path: Path, cache: Path) -> str:
     """Return the SHA-256 of a file; the digests of large files are cached in a JSON file.
 
-    The cache is keyed by path, size and ctime. Unlike the modification time, programs cannot set
-    the ctime.
+    The cache is keyed by path, size and ctime. Programs cannot set the ctime, in contrast to the
+    modification time.
 
     Args:
         path: File to hash.

@@ -1,6 +1,6 @@
 """Import functions and classes that declarations name as `module:name`.
 
-Because of the names, reading a declaration does not load the modules of these objects.
+Such a name lets a program read a declaration without loading the module of the named object.
 """
 
 import importlib
@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 
 
 def import_object(path: str) -> Any:
-    """Import the object that is named as `module:name`.
+    """Return the object that is named as `module:name`, after importing its module.
 
     Raises:
         UserError: The module or the name does not exist.

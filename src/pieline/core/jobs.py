@@ -172,7 +172,8 @@ def optional_folder(digest_lists: Sequence[str]) -> str | None:
     """Return the folder that is an optional input of a rule, or None if the input is empty.
 
     Args:
-        digest_lists: The input: the list of the folder's digests, which stands for the folder.
+        digest_lists: The input: the path of the list of the folder's digests, or a list with at
+            most one such path.
     """
     digest_list = optional(digest_lists)
     return folder_of(digest_list) if digest_list else None
@@ -235,7 +236,7 @@ def _cpu_seconds() -> float:
 
 
 def _end_log(tee: "subprocess.Popen[bytes]", path: str, last_lines: Sequence[str]) -> None:
-    """Wait until `tee` has written the log, and add the last lines."""
+    """Close stderr, wait until `tee` has written the log, and append the last lines to the log."""
     # Close the pipe, so that tee ends.
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -253,7 +254,7 @@ def _end_log(tee: "subprocess.Popen[bytes]", path: str, last_lines: Sequence[str
 def _print_error(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Print an uncaught exception; one line for user errors, OS errors and interrupts."""
+    """Print an uncaught exception: user errors, OS errors and interrupts without a traceback."""
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         error = to_user_error(error)
     if isinstance(error, UserError):

@@ -17,9 +17,10 @@ class Measure(Generic[R]):
     Attributes:
         name: Name of the measure, and of the column with the printed numbers in published/, where
             the suffix `_pct` may follow.
-        value: Function that returns the value for a record in `unit`, or None if the value is
-            unknown.
-        interval: Function that returns the 95% interval for a record in `unit`, or None.
+        value: Function that returns the value in a record, converted to `unit`, or None if the
+            value is unknown.
+        interval: Function that returns the 95% interval in a record, converted to `unit`, or None
+            if the record has no interval.
         unit: Unit of the value.
         decimals: Number of decimals of the printed numbers.
         better: Whether high or low values are better; empty if neither is.
@@ -37,7 +38,7 @@ class Measure(Generic[R]):
     tolerance: float = 0.0
 
     def row(self, record: R | None) -> dict[str, Any]:
-        """Return the measure's part of a row in the frame of numbers.
+        """Return the measure's cells in a row of the frame of numbers, by column.
 
         Args:
             record: Metric record that contains the value; None if there is no record.
@@ -69,9 +70,10 @@ def share(
 
     Args:
         name: Name of the measure.
-        value: Function that returns the value for a record as a fraction, or None if the value
-            is unknown.
-        interval: Function that returns the interval for a record as fractions, or None.
+        value: Function that returns the value in a record as a fraction, or None if the value is
+            unknown.
+        interval: Function that returns the interval in a record as fractions, or None if the record
+            has no interval.
         unit: Unit of the measure: per cent or percentage points.
         options: Further fields of `Measure`.
     """

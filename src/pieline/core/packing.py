@@ -15,7 +15,7 @@ from pieline.core.files import atomic_path
 GIB = 1 << 30
 
 MOST_UNPACKED = 8 * GIB
-"""Default limit on the unpacked size in bytes."""
+"""Default limit on the total size of the files in an archive, in bytes."""
 
 REFUSED = "download it again, or do not use it"
 """Hint for an archive that is invalid or contains something that is not allowed."""
@@ -23,8 +23,9 @@ REFUSED = "download it again, or do not use it"
 _MAX_HEADER_BYTES = 1 << 24
 """Limit on the number of bytes outside file contents, such as tar headers."""
 _MAX_FIRST_FILE_BYTES = 1 << 28
-"""Limit on the size of the first file when only the first file is read."""
+"""Limit on the size of the first file in bytes, when only the first file is read."""
 _COMPRESSION_LEVEL = 12
+_CHUNK_BYTES = 1 << 16
 _END_MARKER = bytes(2 * tarfile.BLOCKSIZE)
 """Bytes at the end of every complete tar file."""
 
@@ -64,7 +65,7 @@ def unpack(
         place: Folder to extract to.
         allowed: Function that returns whether a name is allowed. Names must also satisfy
             `is_plain`.
-        most_bytes: Limit on the total size of the unpacked files.
+        most_bytes: Limit on the total size of the unpacked files, in bytes.
         if_larger: Hint for archives that exceed this limit.
 
     Raises:
@@ -96,10 +97,10 @@ def unpack(
                         problem = f"unpacks to more than {_format_size(most_bytes)}"
                         raise refusal(problem, if_larger)
                     # The stream may contain headers, and the content that headers announce.
-                    stream.allowed += member.size
+                    stream.readable_bytes += member.size
                     tar.extract(member, place, filter="data")
             # Read the rest of the stream, so that `stream.end` contains the end of the archive.
-            while stream.read(1 << 16):
+            while stream.read(_CHUNK_BYTES):
                 pass
         except (tarfile.TarError, zstandard.ZstdError) as error:
             raise refusal(f"not a complete .tar.zst file: {error}") from None
@@ -117,7 +118,7 @@ def first_member(archive: str | Path, name: str) -> bytes:
     try:
         with Path(archive).open("rb") as packed:
             stream = _Unpacked(packed)
-            stream.allowed += _MAX_FIRST_FILE_BYTES
+            stream.readable_bytes += _MAX_FIRST_FILE_BYTES
             with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
                 member = tar.next()
                 if member and member.isreg() and member.name == name:
@@ -144,25 +145,25 @@ class _Unpacked:
     """Decompressed tar stream of an archive, with a limit on the bytes that can be read.
 
     Attributes:
-        allowed: Number of bytes that may still be read.
+        readable_bytes: Number of bytes that may still be read.
         end: Last bytes that were read, as many as an end marker has.
     """
 
     def __init__(self, packed: BinaryIO) -> None:
         unpacker = zstandard.ZstdDecompressor()
         self._stream = unpacker.stream_reader(packed, read_across_frames=True)
-        self.allowed = _MAX_HEADER_BYTES
+        self.readable_bytes = _MAX_HEADER_BYTES
         self.end = b""
 
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes; an empty result means that the stream has ended.
 
         Raises:
-            ReadError: More bytes than allowed were read.
+            ReadError: More than `readable_bytes` were read.
         """
         data = self._stream.read(size)
-        self.allowed -= len(data)
-        if self.allowed < 0:
+        self.readable_bytes -= len(data)
+        if self.readable_bytes < 0:
             raise tarfile.ReadError("its headers are too large")
         self.end = (self.end + data)[-len(_END_MARKER) :]
         return data

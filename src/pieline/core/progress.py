@@ -15,6 +15,9 @@ FIRST_S = 5.0
 EVERY_S = 30.0
 """Seconds between two progress lines."""
 
+_REFRESH_S = 1.0
+"""Seconds between two refreshes of the bar."""
+
 _LINE = (
     "{desc}: {n_fmt} of {total_fmt}{unit}{postfix}, {rate_noinv_fmt},"
     " {elapsed} elapsed, {remaining} left"
@@ -85,7 +88,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic only in its s
             self.delay = 0  # signals close() that progress was shown
             if self._draws_bar:
                 self.refresh()
-                pause = 1.0
+                pause = _REFRESH_S
             else:
                 self._print_line()
                 pause = EVERY_S

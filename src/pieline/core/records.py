@@ -56,7 +56,7 @@ class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     def canonical(self) -> str:
-        """Return the canonical JSON that rules pass to scripts.
+        """Return the fields as canonical JSON, which rules pass to scripts.
 
         The JSON includes default values, because in a field that accepts several classes, a default
         value may identify the class.
@@ -81,20 +81,20 @@ def explain(error: ValidationError, known: Collection[str] = ()) -> str:
         known: Names of the record's fields. If a field is missing and the input has an unknown
             field with a similar name, the line suggests the unknown field.
     """
-    first, *others = error.errors(include_url=False, include_context=False)
+    first, *further_errors = error.errors(include_url=False, include_context=False)
     field = _dotted_path(first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     message = _EXPECTED_CLASS.sub("an object with named fields", message)
     message = message.replace("a valid boolean, unable to interpret input", "true or false")
     if known and first["type"] == "missing" and isinstance(first["input"], Mapping):
-        unknown = [name for name in first["input"] if name not in known]
-        message += suggest_name(field, unknown)
+        unknown_fields = [name for name in first["input"] if name not in known]
+        message += suggest_name(field, unknown_fields)
     if field and first["type"] in ("literal_error", "bool_parsing"):
         message += f" (given: {first['input']!r})"
-    if others:
-        paths = list(dict.fromkeys(_dotted_path(other["loc"]) for other in others))
+    if further_errors:
+        paths = list(dict.fromkeys(_dotted_path(further["loc"]) for further in further_errors))
         ellipsis = ", …" if len(paths) > _MOST_FIELDS else ""
-        message += f" ({len(others)} more: {', '.join(paths[:_MOST_FIELDS])}{ellipsis})"
+        message += f" ({len(further_errors)} more: {', '.join(paths[:_MOST_FIELDS])}{ellipsis})"
     return f"{field}: {message}" if field else message
 
 
@@ -109,9 +109,9 @@ def _dotted_path(location: Iterable[int | str]) -> str:
 
     Omits the names of classes and types that pydantic adds to locations in unions.
     """
-    classes = {record_class.__name__ for record_class in _subclasses(BaseModel)}
+    class_names = {record_class.__name__ for record_class in _subclasses(BaseModel)}
     parts = [str(part) for part in location]
-    return ".".join(part for part in parts if part not in classes and "[" not in part)
+    return ".".join(part for part in parts if part not in class_names and "[" not in part)
 
 
 def _subclasses(base: type) -> Iterator[type]:
@@ -150,21 +150,21 @@ def validated(
         raise UserError(explain(error, field_names), where=where, hint=hint) from None
 
 
-def load_record(path: str | Path, record: type[R]) -> R:
+def load_record(path: str | Path, record_class: type[R]) -> R:
     """Read a record from a JSON file that a rule wrote.
 
     Raises:
         UserError: The file is missing or invalid.
     """
-    return validated(record, read_json(path), where=path, hint="make it again")
+    return validated(record_class, read_json(path), where=path, hint="make it again")
 
 
-def load_records(paths: Iterable[str | Path], record: type[R]) -> list[R]:
-    """Read a record from each JSON file (see `load_record`)."""
-    return [load_record(path, record) for path in paths]
+def load_records(paths: Iterable[str | Path], record_class: type[R]) -> list[R]:
+    """Return the record in each JSON file, in the order of the paths (see `load_record`)."""
+    return [load_record(path, record_class) for path in paths]
 
 
-def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
+def load_jsonl(path: str | Path, record_class: type[R]) -> list[R]:
     """Read the records of a JSONL file, which must not contain blank lines.
 
     Raises:
@@ -176,27 +176,28 @@ def load_jsonl(path: str | Path, record: type[R]) -> list[R]:
     if text.lstrip().startswith("[") and text.rstrip().endswith("]"):
         hint = "write one JSON object per line, without brackets and commas around them"
         raise UserError("a JSON array instead of lines", where=path, hint=hint)
-    return list(_records(lines, record, path))
+    return list(_records(lines, record_class, path))
 
 
-def iterate_jsonl(path: str | Path, record: type[R]) -> Iterator[R]:
-    """Yield the records of a JSONL file of this project one by one, to save memory.
+def iterate_jsonl(path: str | Path, record_class: type[R]) -> Iterator[R]:
+    """Yield the records of a JSONL file that a rule wrote, and hold only one of them in memory.
 
     Raises:
         UserError: The file cannot be read, or a line is invalid; the message states the location.
     """
     try:
         with Path(path).open(encoding="utf-8", newline="\n") as stream:
-            yield from _records((line.removesuffix("\n") for line in stream), record, path)
+            lines = (line.removesuffix("\n") for line in stream)
+            yield from _records(lines, record_class, path)
     except (OSError, UnicodeDecodeError):
         read_text(path)  # raises the error with the location
         raise
 
 
-def _records(lines: Iterable[str], record: type[R], path: str | Path) -> Iterator[R]:
+def _records(lines: Iterable[str], record_class: type[R], path: str | Path) -> Iterator[R]:
     """Yield the record of each line; raise a `UserError` with the location for an invalid line."""
     hint = "correct this line or make the file again from its inputs"
-    adapter = TypeAdapter(record)
+    adapter = TypeAdapter(record_class)
     for number, line in enumerate(lines, start=1):
         yield validated(adapter, line, where=f"{path}:{number}", hint=hint, is_json=True)
 
@@ -207,7 +208,7 @@ def save_jsonl(path: str | Path, rows: Iterable[BaseModel]) -> None:
 
 
 def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
-    """Raise a `UserError` if an id is duplicate; the message contains an example."""
+    """Raise a `UserError` if an id occurs more than once; the message names one such id."""
     duplicates = sorted(id_ for id_, occurrences in Counter(ids).items() if occurrences > 1)
     if duplicates:
         raise UserError(
@@ -217,18 +218,20 @@ def check_unique_ids(ids: Sequence[str], *, where: str | Path) -> None:
         )
 
 
-def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path) -> None:
+def check_ids(
+    line_of_id: dict[str, int], ids: Sequence[str], things: str, *, where: str | Path
+) -> None:
     """Raise a `UserError` if an id is unknown or missing; the message contains counts and examples.
 
     Args:
-        lines: Line number of each id in the file.
+        line_of_id: Line number of each id in the file.
         ids: Expected ids.
         things: Plural noun for the error message, such as "sentences".
         where: Path of the file.
     """
     expected = set(ids)
-    unknown = [id_ for id_ in lines if id_ not in expected]
-    missing = [id_ for id_ in ids if id_ not in lines]
+    unknown = [id_ for id_ in line_of_id if id_ not in expected]
+    missing = [id_ for id_ in ids if id_ not in line_of_id]
     problems = []
     if unknown:
         problems.append(f"{pluralize(len(unknown), 'unknown id')}, such as {unknown[0]!a}")
@@ -237,8 +240,7 @@ def check_ids(lines: dict[str, int], ids: Sequence[str], things: str, *, where: 
             f"no prediction for {len(missing)} of {len(ids)} {things}, such as {missing[0]!a}"
         )
     if problems:
-        line_suffix = f":{lines[unknown[0]]}" if unknown else ""
-        hint = f"predict the {things} of the dataset"
-        if not missing:
-            hint += ", of which the setting `limit` keeps only the first"
+        line_suffix = f":{line_of_id[unknown[0]]}" if unknown else ""
+        limit_hint = "" if missing else ", of which the setting `limit` keeps only the first"
+        hint = f"predict the {things} of the dataset{limit_hint}"
         raise UserError("; ".join(problems), where=f"{where}{line_suffix}", hint=hint)

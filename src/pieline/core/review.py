@@ -30,7 +30,7 @@ def write_sheet(
 def write_guidelines(
     path: str | Path, columns: Collection[str], sections: Mapping[str, Sequence[str]]
 ) -> None:
-    """Write the guidelines of a sheet as text.
+    """Write the guidelines for annotators of a sheet to a text file.
 
     Args:
         path: Path of the file.
@@ -55,19 +55,19 @@ def write_tasks(path: str | Path, rows: Iterable[Mapping[str, str]]) -> None:
     write_json(path, [{"data": dict(row)} for row in rows])
 
 
-def meanings(labels: Mapping[str, str]) -> list[str]:
+def meanings(meaning_of_label: Mapping[str, str]) -> list[str]:
     """Return a line `label: meaning` for each label."""
-    return [f"{label}: {meaning}" for label, meaning in labels.items()]
+    return [f"{label}: {meaning}" for label, meaning in meaning_of_label.items()]
 
 
-def choices(labels: Mapping[str, str]) -> str:
+def choices(meaning_of_label: Mapping[str, str]) -> str:
     """Return Label Studio's XML elements for a choice between labels.
 
     Annotators see the labels with their meanings; the export contains only the labels.
     """
     return "\n".join(
         f"    <Choice value={quoteattr(label)} html={quoteattr(line)}/>"
-        for label, line in zip(labels, meanings(labels), strict=True)
+        for label, line in zip(meaning_of_label, meanings(meaning_of_label), strict=True)
     )
 
 
@@ -83,8 +83,8 @@ class ReviewedRow(NamedTuple):
         where: Location for error messages: file, line or task, and item id.
         annotator: Annotator according to a Label Studio export; empty if the export names no
             annotator, and for other file types.
-        fields: Values that the annotator saw, and answers, by field. Only values from JSON lines
-            may be other than texts.
+        fields: Values that the annotator saw, and answers, by field. Values from JSON
+            lines may be of any type; all other values are texts.
     """
 
     where: str
@@ -132,7 +132,7 @@ def reviewed_rows(
 def _rows_of_sheet(
     path: str | Path, columns: Sequence[str], delimiter: str, hint: str
 ) -> Iterator[ReviewedRow]:
-    """Yield the rows of a sheet; the first column contains the item ids."""
+    """Yield the rows of a sheet; the first of `columns` contains the item ids."""
     for line, cells in read_table(path, columns, delimiter=delimiter, for_people=True, hint=hint):
         fields = {column: cells[column].strip() for column in columns}
         item_id = fields[columns[0]]
@@ -172,13 +172,14 @@ def _rows_of_export(
                 raise UserError(problem, where=where, hint=_EXPORT_HINT)
             shown_values[field] = value
         item_id = next(iter(shown_values.values()))
-        where = f"{where} ({item_id})"
+        where_with_id = f"{where} ({item_id})"
         completed = [
             annotation for annotation in task.annotations or [] if not annotation.was_cancelled
         ]
-        for annotation in completed[-1:] if last_only else completed:
-            if answers := _answers_by_field(annotation, controls, where):
-                yield ReviewedRow(where, annotation.annotator, {**shown_values, **answers})
+        used_annotations = completed[-1:] if last_only else completed
+        for annotation in used_annotations:
+            if answers := _answers_by_field(annotation, controls, where_with_id):
+                yield ReviewedRow(where_with_id, annotation.annotator, {**shown_values, **answers})
 
 
 class _Value(BaseModel):
@@ -232,7 +233,7 @@ class _Task(BaseModel):
 def _answers_by_field(
     annotation: _Annotation, controls: Mapping[str, str], where: str
 ) -> dict[str, str]:
-    """Return the answers of an annotation by field; `controls` has the field of each control."""
+    """Return the answers of an annotation by field; `controls` maps a control to its field."""
     answers: dict[str, str] = {}
     for result in annotation.result or []:
         if result.from_name not in controls:

@@ -45,7 +45,7 @@ def Field(  # noqa: N802
 
 
 def effect_of(field: FieldInfo) -> Effect | None:
-    """Return what a change of a field affects; None if the field is a section, or no setting."""
+    """Return what a change of a field affects; None if the field is a section or not a setting."""
     effect: Effect | None = _declaration(field).get("affects")
     return effect
 
@@ -60,7 +60,7 @@ def may_deviate(field: FieldInfo) -> bool:
 
 
 def _declaration(field: FieldInfo) -> Any:
-    """Return what a setting affects and whether it deviates, as declared by `Field`."""
+    """Return the values of `affects` and `deviates` from `Field`; empty if the field has none."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
@@ -94,7 +94,7 @@ class Settings(Frozen):
     def __get_pydantic_core_schema__(
         cls, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Add checks of the numbers to the schemas of the fields that accept numbers.
+        """Add a check of the numbers to the schema of each field that accepts numbers.
 
         A pydantic validator cannot do this: it would apply to all fields, and pydantic does not
         allow validators for the fields that discriminate a union.
@@ -105,8 +105,8 @@ class Settings(Frozen):
             model_schema = model_schema["schema"]
         for name, field_schema in model_schema["fields"].items():
             accepted_types = set(_types_in(cls.model_fields[name].annotation))
-            accepts_numbers = not accepted_types.isdisjoint({int, float})
-            accepts_booleans = not accepted_types.isdisjoint({bool, object, Any})
+            accepts_numbers = bool(accepted_types & {int, float})
+            accepts_booleans = bool(accepted_types & {bool, object, Any})
             if not accepts_numbers or accepts_booleans:
                 continue
             check = _reject_booleans if str in accepted_types else _reject_ambiguous_numbers
@@ -132,7 +132,7 @@ class Settings(Frozen):
 
 
 def _has_braces(item: object) -> bool:
-    """Return whether a text or path contains a brace."""
+    """Return whether a value is a text or path that contains a brace."""
     return isinstance(item, str | PurePath) and ("{" in str(item) or "}" in str(item))
 
 
@@ -154,7 +154,7 @@ def _reject_ambiguous_numbers(value: Any) -> Any:
 
 
 def _items(value: Any) -> list[Any]:
-    """Return the values of a dictionary, or the items of a list, or the single value in a list."""
+    """Return the values in a dictionary or list; return any other value in a list of one item."""
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else [value]
@@ -181,12 +181,12 @@ def keys_at(model: Any, location: Iterable[int | str]) -> list[str]:
     """
     expected_type = model
     for key in location:
-        members = {
+        member_by_name = {
             getattr(member, "__name__", ""): member for member in _union_members(expected_type)
         }
         section = _section_in(expected_type)
-        if key in members:  # pydantic adds the class in a union to the location
-            expected_type = members[key]
+        if key in member_by_name:  # pydantic adds the class in a union to the location
+            expected_type = member_by_name[key]
         elif hasattr(section, "model_fields"):
             expected_type = section.model_fields[str(key)].annotation
         elif isinstance(key, int):

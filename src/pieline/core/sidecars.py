@@ -26,20 +26,22 @@ FOLDER = ".evidence"
 _OLD_ENDING = ".evidence.json"
 """Ending of the names of sidecars that earlier versions wrote next to the files."""
 LIST_ENDING = ".sha256"
-"""Ending of the name of a file that lists the digests of a folder, which rules read instead.
+"""Ending of the name of a file that lists the digests of a folder's files.
+
+Rules have this file as input instead of the folder.
 
 Snakemake compares files by content, but folders only by time.
 """
 MAKE_AGAIN = "run the same snakemake command with --forcerun {}"
-"""Hint for files that are missing or not up to date; the placeholder is their paths."""
+"""Hint for files that are missing or not up to date; the placeholder stands for their paths."""
 EXTRACTED = "this folder has other data than {}: use another folder (--directory)"
-"""Hint for files from an archive, made from other inputs; the placeholder is the archive."""
+"""Hint for files from an archive with other inputs; the placeholder stands for the archive."""
 _MADE = ("results/", "paper_tables/")
 """Folders to which only jobs write."""
 _DOWNLOADED = "results/archives/"
-"""Subfolder of these folders with downloaded archives, which have no sidecars."""
+"""Subfolder of `results/` with downloaded archives, which have no sidecars."""
 _NO_SETTINGS = ("contents", "fresh")
-"""Params of rules that are no settings, but only cause a job to run again."""
+"""Params of rules that are not settings and only cause a job to run again."""
 _SHOWN_SETTINGS = 3
 """Maximum number of settings that an error message names."""
 _TIMESTAMP = ".snakemake_timestamp"
@@ -94,7 +96,7 @@ class Digests(dict[str, str]):
     """SHA-256 of files by path; each digest is computed when it is first used."""
 
     def __missing__(self, path: str) -> str:
-        """Compute a digest; the digests of large files are cached in the working directory."""
+        """Compute a file's digest, which is cached in the working directory if the file is large."""
         self[path] = digest = cached_sha256(Path(path), _DIGEST_CACHE)
         return digest
 
@@ -188,7 +190,7 @@ def write_digest_list(folder: str, path: str) -> None:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder whose digests are listed in the file at `path`; other paths unchanged."""
+    """Return the folder whose digests a file lists; return the path of any other file unchanged."""
     return path.removesuffix(LIST_ENDING)
 
 
@@ -207,14 +209,15 @@ def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
             was changed, or was made from other files.
     """
     known = Digests() if known is None else known
-    sidecars: dict[str, Sidecar] = {}
+    sidecar_by_path: dict[str, Sidecar] = {}
     for path in paths:
         if is_made(path):
+            # The two paths are equal unless the input lists the digests of a folder.
             for file_or_folder in (folder_of(path), path):
-                sidecars[file_or_folder] = load_sidecar(file_or_folder)
-    for path, sidecar in sidecars.items():
+                sidecar_by_path[file_or_folder] = load_sidecar(file_or_folder)
+    for path, sidecar in sidecar_by_path.items():
         _check_content(path, sidecar, known)
-    for path, sidecar in sidecars.items():
+    for path, sidecar in sidecar_by_path.items():
         _check_inputs(path, sidecar, known)
 
 
@@ -264,54 +267,56 @@ def check_kept(
     known = Digests()
     files_with_sidecars = {file_of(path) for path in _files_below(folder) if is_sidecar(path)}
     kept = (files_with_sidecars | expected.keys()) - set(remade)
-    sidecars: dict[str, Sidecar] = {}
-    problems: dict[str, UserError] = {}
+    sidecar_by_path: dict[str, Sidecar] = {}
+    problem_by_path: dict[str, UserError] = {}
     for path in sorted(kept):
         if not (is_made(path) and Path(path).exists() and Path(sidecar_of(path)).exists()):
             continue
         try:
-            sidecars[path] = load_sidecar(path)
+            sidecar_by_path[path] = load_sidecar(path)
             if path.startswith(f"{folder}/"):
-                _check_content(path, sidecars[path], known)
+                _check_content(path, sidecar_by_path[path], known)
         except UserError as error:
-            problems[path] = error
-    edited = set(problems)
+            problem_by_path[path] = error
+    edited = set(problem_by_path)
     edited_files: set[str] = set()
     for path in edited:
-        if path in sidecars:
-            edited_files.update(sidecars[path].files)
-    for path, sidecar in sidecars.items():
+        if path in sidecar_by_path:
+            edited_files.update(sidecar_by_path[path].files)
+    for path, sidecar in sidecar_by_path.items():
         if path not in expected or path in edited:
             continue
         difference = _difference(sidecar, expected[path], known, edited_files)
         if difference:
-            problems[path] = UserError(difference, where=path)
-    _raise_first(problems, edited, sidecars)
+            problem_by_path[path] = UserError(difference, where=path)
+    _raise_first(problem_by_path, edited, sidecar_by_path)
 
 
 def _raise_first(
-    problems: Mapping[str, UserError], edited: Collection[str], sidecars: Mapping[str, Sidecar]
+    problem_by_path: Mapping[str, UserError],
+    edited: Collection[str],
+    sidecar_by_path: Mapping[str, Sidecar],
 ) -> None:
     """Raise the first problem, if there is one, with a hint that names the files to make again.
 
     Args:
-        problems: Problem of each file, by path.
+        problem_by_path: Problem of each file that was not made as expected.
         edited: Files that were edited, replaced or copied.
-        sidecars: Sidecars by path, at least of the files that were not edited.
+        sidecar_by_path: Sidecar of each file, at least of the files that were not edited.
     """
     to_make_again: list[str] = []
-    for path in sorted(problems):
+    for path in sorted(problem_by_path):
         # A file that was made from one of the other files is made again along with that file.
         is_made_from_another = path not in edited and any(
-            file in problems for file in sidecars[path].made_from
+            file in problem_by_path for file in sidecar_by_path[path].made_from
         )
         if not is_made_from_another:
             to_make_again.append(path)
     if not to_make_again:
         return
-    first = problems[to_make_again[0]]
-    others = len(to_make_again) - 1
-    also = f", as {pluralize(others, 'other file')}" if others else ""
+    first = problem_by_path[to_make_again[0]]
+    other_count = len(to_make_again) - 1
+    also = f", as {pluralize(other_count, 'other file')}" if other_count else ""
     hint = MAKE_AGAIN.format(" ".join(to_make_again))
     raise UserError(first.what + also, where=first.where, hint=hint)
 
@@ -330,10 +335,10 @@ def _difference(
     if sidecar.settings:
         changed = _changed_keys(sidecar.settings, expected.settings)
         if changed:
-            listed = ", ".join(changed[:_SHOWN_SETTINGS])
-            if len(changed) > _SHOWN_SETTINGS:
-                listed += f" and {len(changed) - _SHOWN_SETTINGS} more"
-            return f"was made with settings that differ from the configuration ({listed})"
+            shown = ", ".join(changed[:_SHOWN_SETTINGS])
+            hidden_count = len(changed) - _SHOWN_SETTINGS
+            more = f" and {hidden_count} more" if hidden_count > 0 else ""
+            return f"was made with settings that differ from the configuration ({shown}{more})"
     # The sidecar of a file from an archive lists the inputs of the run that made the archive.
     is_from_archive = bool(sidecar.source)
     current_inputs: dict[str, str] = {}
@@ -358,10 +363,13 @@ def _changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> list[s
 
 
 def settings_of(params: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    """Return a digest of each named param of a rule, except params that contain digests of code.
+    """Return a digest of each param of a rule, by name, except params that are not settings.
 
-    Each field of a JSON param has its own digest, under a name such as
+    A param that is a JSON object has a digest for each field, under a name such as
     `task.parameters.temperature`.
+
+    Args:
+        params: Name and value of each param.
     """
     digests: dict[str, str] = {}
     for name, value in params:
@@ -384,7 +392,7 @@ def _setting_digests(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the versions of the packages that made the given files and all files behind them.
+    """Return the versions of the packages with which files and all their inputs were made.
 
     Reads the versions from the sidecars. Omits files whose jobs loaded no package that may affect
     the results.

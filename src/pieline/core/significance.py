@@ -15,7 +15,7 @@ def sign_patterns(units: int, permutations: int) -> int:
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """Return Cohen's kappa between the labels of two raters; None if no two labels differ."""
+    """Return Cohen's kappa between the labels of two raters; None if all labels are equal."""
     from sklearn.metrics import cohen_kappa_score
 
     if len({*first, *second}) < 2:

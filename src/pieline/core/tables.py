@@ -34,7 +34,7 @@ def read_table(
     for_people: bool = False,
     hint: str,
 ) -> list[tuple[int, dict[str, str]]]:
-    """Read the rows of a table: the number of the last line of each row, and the cells by column.
+    """Return each row of a table as the number of the row's last line, and its cells by column.
 
     Skips blank lines below the header, and comments (lines that start with `#`) above the header.
 
@@ -68,8 +68,8 @@ def read_table(
                     continue
                 header = cells
                 if problem := _header_problem(header, columns, more):
-                    hint = _delimiter_hint(header, delimiter) or hint
-                    raise UserError(problem, where=where, hint=hint)
+                    header_hint = _delimiter_hint(header, delimiter) or hint
+                    raise UserError(problem, where=where, hint=header_hint)
             elif cells:
                 if len(cells) != len(header):
                     problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
@@ -89,7 +89,7 @@ def read_table(
 def _header_problem(
     header: Sequence[str], columns: Collection[str], more: Collection[str] | None
 ) -> str | None:
-    """Describe the first problem of a header; None if it has the right columns."""
+    """Describe the first problem of a header; None if the header has the right columns."""
     allowed = {*columns, *(more or ())}
     unknown = [column for column in header if column not in allowed]
     for column in columns:
@@ -126,7 +126,7 @@ def write_csv(
     Args:
         path: Path of the file.
         columns: Names of the columns.
-        rows: Values by column.
+        rows: Values of each row, by column.
         delimiter: Cell separator.
         for_people: Whether to put an apostrophe before texts that spreadsheet programs would run as
             formulas; `read_table` can remove the apostrophe.

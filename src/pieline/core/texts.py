@@ -23,7 +23,7 @@ _HTML_TAG = re.compile(
     re.IGNORECASE,
 )
 _COVERED = 0.75
-"""Fraction of a sentence that a span must have to cover the sentence."""
+"""Minimum fraction of a sentence's letters and digits in a span that covers the sentence."""
 
 
 def nfc(text: str) -> str:
@@ -59,7 +59,8 @@ def quote_both(one: str, other: str) -> tuple[str, str]:
 def _look_alike(one: str, other: str) -> bool:
     """Return whether readers may not see the difference between two different texts.
 
-    The texts differ only in case, spaces or Unicode form, or in characters outside ASCII.
+    This is the case if the texts differ only in case, spaces or Unicode form, or if they have the
+    same length and one of any two characters that differ is outside ASCII.
     """
     one = unicodedata.normalize("NFKC", one).casefold()
     other = unicodedata.normalize("NFKC", other).casefold()
@@ -69,8 +70,8 @@ def _look_alike(one: str, other: str) -> bool:
         return False
     # A character outside ASCII may look like any other character.
     return all(
-        ours == theirs or not (ours + theirs).isascii()
-        for ours, theirs in zip(one, other, strict=True)
+        character == other_character or not (character + other_character).isascii()
+        for character, other_character in zip(one, other, strict=True)
     )
 
 
@@ -143,10 +144,9 @@ def fits_better(shifted: Sequence[int], fits: Sequence[int]) -> bool:
         shifted: How well each shifted prediction fits, such as the number of correct documents.
         fits: How well each prediction fits as given.
     """
-    better = worse = 0
-    for shifted_fit, fit in zip(shifted, fits, strict=True):
-        better += shifted_fit > fit
-        worse += shifted_fit < fit
+    pairs_of_fits = list(zip(shifted, fits, strict=True))
+    better = sum(shifted_fit > fit for shifted_fit, fit in pairs_of_fits)
+    worse = sum(shifted_fit < fit for shifted_fit, fit in pairs_of_fits)
     standard_deviation = math.sqrt(better + worse)
     return better - worse > 3 * standard_deviation
 
@@ -174,11 +174,11 @@ def check_texts(texts: Iterable[tuple[str | Path, str]], *, repeated: bool = Tru
 
 def _check_repetitions(rows: Sequence[tuple[str | Path, str]]) -> None:
     """Raise a `UserError` if too many texts repeat an earlier text of the file."""
-    first_location: dict[str, str | Path] = {}
+    first_location_of_text: dict[str, str | Path] = {}
     repetitions = []
     for where, text in rows:
-        earlier = first_location.setdefault(text_key(text), where)
-        if earlier != where:
-            repetitions.append((where, f"{text[:_EXAMPLE_LENGTH]!r} (also {earlier})"))
+        first_location = first_location_of_text.setdefault(text_key(text), where)
+        if first_location != where:
+            repetitions.append((where, f"{text[:_EXAMPLE_LENGTH]!r} (also {first_location})"))
     hint = "remove the repetitions"
     refuse_above(MOST_REPEATED, repetitions, len(rows), "texts are repeated", hint=hint)

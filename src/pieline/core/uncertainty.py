@@ -22,7 +22,7 @@ class Interval(Frozen):
 
 
 class Spread(Frozen):
-    """Mean and standard deviation (ddof 1) over seeds; no deviation for a single seed."""
+    """Mean and standard deviation (ddof 1) of a value over seeds; with one seed, no deviation."""
 
     mean: float
     deviation: float | None
@@ -30,7 +30,7 @@ class Spread(Frozen):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return the mean and standard deviation (ddof 1) over seeds.
+    """Return the mean and standard deviation (ddof 1) of the values, of which each seed has one.
 
     Raises:
         StatisticsError: There are no values.
@@ -45,7 +45,7 @@ def ratio_interval(
     """Return the percentile bootstrap interval of sum(above) / sum(below) when units are resampled.
 
     `above` and `below` have one value per unit. For the cluster bootstrap interval of a mean, the
-    units are clusters: `above` contains the sum of each cluster, and `below` the size. Returns None
+    units are clusters: `above` contains their sums, and `below` contains their sizes. Returns None
     if sum(below) is 0, or if there are fewer than two units.
     """
     if len(above) < 2 or not sum(below):

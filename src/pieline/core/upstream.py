@@ -61,11 +61,11 @@ class UpstreamFile(Frozen):
     def mismatch(self, path: str | Path) -> str:
         """Describe how a file differs from the known digests; return "" if the digests match."""
         if self.sha256 and sha256(path) != self.sha256:
-            digests = f"SHA-256 is {sha256(path)}, expected {self.sha256}"
-            return digests + line_ending_note(path)
+            difference = f"SHA-256 is {sha256(path)}, expected {self.sha256}"
+            return difference + line_ending_note(path)
         if self.git_blob and git_blob(path) != self.git_blob:
-            digests = f"Git object is {git_blob(path)}, expected {self.git_blob}"
-            return digests + line_ending_note(path)
+            difference = f"Git object is {git_blob(path)}, expected {self.git_blob}"
+            return difference + line_ending_note(path)
         return ""
 
 
@@ -83,7 +83,7 @@ class Verification(Frozen):
 
     @property
     def data_note(self) -> str:
-        """Note for tables on data that is verified only by counts or not at all; otherwise ""."""
+        """Note for tables if the data is verified only by counts or has a problem, else ""."""
         if self.verified == "counts":
             return BY_COUNTS
         return f"not verified as the public data: {self.problem}" if self.problem else ""
@@ -93,7 +93,7 @@ NOT_VERIFIED = Verification()
 
 
 def load_upstream(path: str | Path) -> dict[str, UpstreamFile]:
-    """Read data/upstream.yaml; return the public files by name in results/raw/ and in mirrors.
+    """Return the public files in data/upstream.yaml, by their names in results/raw/ and in mirrors.
 
     Raises:
         UserError: data/upstream.yaml cannot be read, or an entry is invalid; the message states the
@@ -158,10 +158,15 @@ def download(
         )
     digest_file = Path(digests, f"{name}.sha256") if digests and not upstream.identity else None
     is_first_download = digest_file is not None and not digest_file.exists()
-    expected, if_changed = upstream, "the file changed upstream"
     if digest_file and not is_first_download:
         expected = upstream.model_copy(update={"sha256": read_text(digest_file).strip()})
-        if_changed += f" since the first download; delete {digest_file} to accept the new one"
+        if_changed = (
+            "the file changed upstream since the first download;"
+            f" delete {digest_file} to accept the new one"
+        )
+    else:
+        expected = upstream
+        if_changed = "the file changed upstream"
     if_offline = f"check the network, or save the file as {name} in a folder and set mirror to it"
     try:
         with atomic_path(output) as temporary:
@@ -238,7 +243,7 @@ class _Transfer:
 
 
 def _is_temporary(error: BaseException) -> bool:
-    """Return whether a later attempt at a download may succeed."""
+    """Return whether a download that failed with this error may succeed in a later attempt."""
     if isinstance(error, urllib.error.HTTPError):
         return error.code in _TEMPORARY_STATUS
     return isinstance(error, OSError | HTTPException)
@@ -277,6 +282,6 @@ def verify(
     return Verification(problem=problem) if problem else Verification(verified="counts")
 
 
-def _print_unknown_digest(name: str, path: Path, how: str) -> None:
-    """Warn that no digest of a public file is known, and print the actual digest."""
-    print(f"{name}: no digest is known; SHA-256 is {sha256(path)}, {how}", file=sys.stderr)
+def _print_unknown_digest(name: str, path: Path, remark: str) -> None:
+    """Warn that no digest of a public file is known; print the actual digest and a remark on it."""
+    print(f"{name}: no digest is known; SHA-256 is {sha256(path)}, {remark}", file=sys.stderr)

@@ -73,13 +73,13 @@ def read_yaml(path: str | Path) -> Any:
     return parse_yaml(read_text(path), where=path)
 
 
-def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
+def parse_yaml(text: str, *, where: str | Path, lines_above: int = 0) -> Any:
     """Parse YAML text.
 
     Args:
-        text: The text.
+        text: YAML text.
         where: File that contains the text, for error messages.
-        above: Number of lines in the file before the text.
+        lines_above: Number of lines in the file above the text.
 
     Raises:
         UserError: The text is not valid YAML or has a duplicate key; the message states the
@@ -89,7 +89,7 @@ def parse_yaml(text: str, *, where: str | Path, above: int = 0) -> Any:
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         line_from_zero = error.problem_mark.line if error.problem_mark else 0
-        problem, where = error.problem, f"{where}:{above + line_from_zero + 1}"
+        problem, where = error.problem, f"{where}:{lines_above + line_from_zero + 1}"
     except yaml.reader.ReaderError as error:
         problem = f"{error.reason} (character 0x{error.character:02x})"
     except (ValueError, RecursionError) as error:  # invalid date or number, or deep nesting

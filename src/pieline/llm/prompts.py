@@ -284,7 +284,7 @@ def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int
     match = re.match(r"---\n(.*?)^---[ \t]*\n", text, re.DOTALL | re.MULTILINE)
     if not match:
         return {}, text, 0
-    about = parse_yaml(match[1], where=path, above=1) or {}
+    about = parse_yaml(match[1], where=path, lines_above=1) or {}
     if not isinstance(about, dict):
         raise UserError("front matter is not a mapping", where=f"{path}:1")
     return about, text[match.end() :], match[0].count("\n")
