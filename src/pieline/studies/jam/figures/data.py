@@ -36,6 +36,9 @@ _REASONS = {
     "not_recorded": "reason not published",
     "no_known_pie": "no known PIE",
 }
+"""Labels of the reasons for which sentences are dropped."""
+_REMARK_WIDTH = 22
+"""Maximum number of characters in a line of a remark."""
 
 
 def flow(inputs: DisplayInputs) -> Drawing:
@@ -46,8 +49,11 @@ def flow(inputs: DisplayInputs) -> Drawing:
     statistics = load_records(inputs.metrics, JamStatistics)
     columns = min(2, len(statistics))
     rows = math.ceil(len(statistics) / columns)
-    size = (COLUMN_WIDTH if columns == 1 else PAGE_WIDTH, 0.3 + 2.5 * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
+    height = 0.3 + 2.5 * rows  # legend and panels, in inches
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(width, height), layout="constrained", squeeze=False
+    )
     for axis, statistics_of_language in zip_longest(axes.flat, statistics):
         if statistics_of_language is None:
             axis.axis("off")  # the last panel of an odd number of languages
@@ -69,7 +75,7 @@ FLOW = Figure(
 
 
 class _Bar(NamedTuple):
-    """A bar of the flow figure; `number` is None if it is unknown."""
+    """A bar of the flow figure; `number` (of sentences or variants) is None if unknown."""
 
     label: str
     number: int | None
@@ -82,7 +88,7 @@ class _Bar(NamedTuple):
 
 
 def _draw_language(axis: Axes, statistics: JamStatistics) -> None:
-    """Draw the panel of a language: a bar per stage, with its number and a remark."""
+    """Draw the panel of a language: a bar per stage, with a number and, for some, a remark."""
     dropped = _remark_on_dropped(statistics.dropped)
     too_few = _remark_on_too_few_variants(statistics)
     bars = [
@@ -100,12 +106,14 @@ def _draw_language(axis: Axes, statistics: JamStatistics) -> None:
         number = "unknown" if bar.number is None else str(bar.number)
         axis.text(bar.length + longest * 0.02, row, number, va="center", fontsize=7)
         # Place the remark to the right of the number or inside the bar, where there is more room.
-        number_end = bar.length + longest * (0.05 + 0.04 * len(number))
+        number_end = bar.length + longest * (0.05 + 0.04 * len(number))  # estimated
         room_on_the_right = panel_width - number_end
         if bar.length > room_on_the_right:
-            remark_start, ink = longest * 0.01, "white" if bar.color == _SENTENCES else "black"
+            remark_start = longest * 0.01
+            ink = "white" if bar.color == _SENTENCES else "black"
         else:
-            remark_start, ink = number_end, "#555555"
+            remark_start = number_end
+            ink = "#555555"
         axis.text(remark_start, row, bar.remark, va="center", fontsize=SMALLEST, color=ink)
     axis.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axis.invert_yaxis()
@@ -114,26 +122,29 @@ def _draw_language(axis: Axes, statistics: JamStatistics) -> None:
 
 
 def _remark_on_dropped(count_by_reason: Mapping[str, int]) -> str:
-    """Return a remark on the dropped sentences by reason; empty if none were dropped."""
+    """Return a remark with the number of dropped sentences per reason; empty without any."""
     if not count_by_reason:
         return ""
     counts = []
     for reason, count in sorted(count_by_reason.items()):
         # Keep each number on one line with its reason.
         counts.append(f"{count} {_REASONS[reason]}".replace(" ", "\N{NO-BREAK SPACE}"))
-    return textwrap.fill(f"dropped: {', '.join(counts)}", 22)
+    return textwrap.fill(f"dropped: {', '.join(counts)}", _REMARK_WIDTH)
 
 
 def _remark_on_too_few_variants(statistics: JamStatistics) -> str:
-    """Return a remark on the originals with too few valid variants; empty if there are none."""
+    """Return a remark with the number of originals that have too few valid variants.
+
+    The remark is empty if there are no such originals or their number is unknown.
+    """
     if statistics.dataset_originals is None:
         return ""
-    originals = statistics.originals - statistics.dataset_originals
-    return f"{originals} with too few\nvalid variants" if originals else ""
+    left_out = statistics.originals - statistics.dataset_originals
+    return f"{left_out} with too few\nvalid variants" if left_out else ""
 
 
 def attention(inputs: DisplayInputs) -> Drawing:
-    """Draw Figure 7: the attention in the variants MIS (above) and COR of the first pair.
+    """Draw Figure 7: the attention from the PIE in both variants (MIS, COR) of the first pair.
 
     The cells of the PIE are blank. The cells of the first word are blank, too, because the first
     word attracts attention regardless of its meaning. If there are no pairs, the figure contains
@@ -158,7 +169,7 @@ def attention(inputs: DisplayInputs) -> Drawing:
 
 
 def _figure_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return the inputs of the attention figure; None if there is no attention analysis."""
+    """Return the inputs of the attention figure; None if no variants are analyzed."""
     inputs = attention_inputs(study)
     return inputs if inputs and inputs.metrics else None
 
@@ -173,14 +184,17 @@ ATTENTION_FIGURE = Figure(
 
 
 def _visible_attention(variant: AttendedVariant) -> npt.NDArray[np.float64]:
-    """Return the attention from the PIE by layer and word; NaN for the first word and the PIE."""
+    """Return the attention from the PIE, shape (layers, words).
+
+    The attention to the first word and to the words of the PIE is NaN.
+    """
     attention_by_layer = np.array(variant.by_layer)
     attention_by_layer[:, [0, *variant.pie_words]] = np.nan
     return attention_by_layer
 
 
 def _draw_heat_map(axis: Axes, variant: AttendedVariant, title: str, highest: float) -> None:
-    """Draw the attention in a variant; the color scale ends at `highest`."""
+    """Draw the attention from the PIE in a variant; the color scale ends at `highest`."""
     from matplotlib.colors import PowerNorm
     from matplotlib.ticker import MaxNLocator
 

@@ -165,7 +165,7 @@ _PAPER_SETTINGS = ("zero_shot", "few_shot_sc_cotbest")
 
 
 def _printed_drifts(inputs: DisplayInputs) -> dict[RunKey, _Mark]:
-    """Return the marks of the printed runs in Figure 2."""
+    """Return the mark of each printed run in Figure 2, by run."""
     models = _models(inputs)
     text_numbers = inputs.printed("text_numbers", "id")
     marks = {}
@@ -180,7 +180,7 @@ def _printed_drifts(inputs: DisplayInputs) -> dict[RunKey, _Mark]:
 
 
 def _our_drifts(runs: Runs, inputs: DisplayInputs) -> dict[RunKey, _Mark]:
-    """Return the marks of our runs in Figure 2; runs with undefined drift are omitted."""
+    """Return the mark of each of our runs with a defined drift in Figure 2, by run."""
     models = _models(inputs)
     marks = {}
     for key, seeds in runs.items():
@@ -282,8 +282,9 @@ def _variants_by_confused_models(confused_models: Iterable[int]) -> list[int]:
 
     `confused_models` contains the number of models that each variant confuses.
     """
-    variants = Counter(confused_models)
-    return [variants[models] for models in range(1, max(variants, default=0) + 1)]
+    variants_by_number = Counter(confused_models)
+    most_models = max(variants_by_number, default=0)
+    return [variants_by_number[number] for number in range(1, most_models + 1)]
 
 
 CONFUSED_MODELS = Figure(
@@ -297,7 +298,7 @@ CONFUSED_MODELS = Figure(
 
 
 _MOST_IN_WORDS = 2
-"""Largest number of bars that are stated as text instead of drawn."""
+"""Largest number of bars whose heights are stated as text instead of drawn."""
 
 
 def _draw_histograms(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str]) -> Drawing:
@@ -313,8 +314,8 @@ def _draw_histograms(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str
     figure, axes = _create_panels(len(bars), height=1.7, shared=True)
     for axis, (language, heights) in zip(axes, bars.items(), strict=True):
         axis.bar(range(1, len(heights) + 1), heights, color=_color(language), width=0.8)
-        for models, height in enumerate(heights, start=1):
-            axis.text(models, height, str(height), ha="center", va="bottom", fontsize=6)
+        for number_of_models, height in enumerate(heights, start=1):
+            axis.text(number_of_models, height, str(height), ha="center", va="bottom", fontsize=6)
         axis.set_title(titles[language], fontsize=6.5)
         axis.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         axis.grid(axis="x", visible=False)
@@ -338,8 +339,8 @@ def _state_as_text(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str])
     for language, heights in bars.items():
         line = titles[language].replace("\n", " ")
         counts = [
-            f"{height} confuse {pluralize(models, 'model')}"
-            for models, height in enumerate(heights, start=1)
+            f"{height} confuse {pluralize(number_of_models, 'model')}"
+            for number_of_models, height in enumerate(heights, start=1)
         ]
         if counts:
             line += f": {', '.join(counts)}"
@@ -364,7 +365,7 @@ def _notes_on_unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> 
 
 
 def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
-    """Return the notes on runs that tables also have (see `notes_on`)."""
+    """Return the notes on runs that appear below tables, too (see `notes_on`)."""
     return notes_on([metrics for seeds in runs.values() for metrics in seeds], inputs)
 
 
@@ -560,9 +561,14 @@ def _draw_marks(axis: Axes, marks: Sequence[_Mark]) -> None:
 def _label_marks(axis: Axes, marks: Sequence[_Mark], numbers: Mapping[str, int]) -> None:
     """Label the markers of a panel with the numbers of the models.
 
-    A printed run has no label if the same run of ours is in the panel. Labels are
-    moved so that they do not cover markers. The figure layout must be final, because labels are
-    placed in pixels.
+    A printed run has no label if the same run of ours is in the panel. Labels are moved so that
+    they do not cover markers. The layout of the figure must be final, because the positions of
+    labels are computed in pixels.
+
+    Args:
+        axis: Panel.
+        marks: Marks in the panel, at the positions where they are drawn.
+        numbers: Number of each model, by name.
     """
     from adjustText import adjust_text
     from matplotlib import patheffects
@@ -624,9 +630,9 @@ def _draw_scatter_plots(
         figure: Figure whose panels are empty.
         runs: Our runs.
         marks_by_axis: Marks to draw in each panel.
-        shapes: Meanings of the marker shapes.
+        shapes: Meaning of each marker shape, by marker.
         notes: Notes to print below the figure.
-        data: Source of our data.
+        data: Data of our runs: `sample`, `released` or `own`.
     """
     marks = [mark for marks_in_panel in marks_by_axis.values() for mark in marks_in_panel]
     for language in languages_of(mark.key for mark in marks):
@@ -664,7 +670,10 @@ def _draw_scatter_plots(
 def _add_legend(
     figure: Drawing, marks: Sequence[_Mark], shapes: Mapping[str, str], data: str
 ) -> None:
-    """Draw the legend of marker shapes, and of filled and hollow markers if there are both."""
+    """Draw the legend of marker shapes and, with printed runs, of filled and hollow markers.
+
+    `shapes` contains the meaning of each marker shape. `data` is the data of our runs.
+    """
     import matplotlib as mpl
     from matplotlib.lines import Line2D
 
@@ -676,12 +685,12 @@ def _add_legend(
             handles.append(Line2D([], [], color="#555555", marker=marker, ls="", ms=AREA**0.5))
             labels.append(meaning)
     if any(mark.printed for mark in marks):
-        # Rectangles show the fill, because each marker shape has a meaning.
+        # Rectangles show the fill, because each marker shape already has a meaning.
         handles.append(mpl.patches.Patch(facecolor="#555555", edgecolor="#555555"))
         handles.append(mpl.patches.Patch(facecolor="none", edgecolor="#555555"))
         labels.append("filled: ours, on the sample data" if data == "sample" else "filled: ours")
         labels.append("hollow: printed")
-    lines = 1 + len(labels) // 2
+    lines = 1 + len(labels) // 2  # in two columns
     figure.set_figheight(figure.get_figheight() + 0.15 * lines)
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
 

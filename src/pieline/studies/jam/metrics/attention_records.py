@@ -30,7 +30,10 @@ class AttendedVariant(Frozen):
 
 
 class AttentionPair(Frozen):
-    """Two variants of one original: MIS misled a run, and all runs judged COR correctly."""
+    """Two variants of one original: `misleading` (MIS) and `resolved` (COR).
+
+    MIS misled a run; all runs judged COR correctly.
+    """
 
     original_id: str
     pie: str

@@ -104,7 +104,7 @@ DIFFERENCE = Measure[DriftComparison](
 
 
 def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) -> Drift:
-    """Compute S_M, F_M and ND_M; the result also stores `interval`, the interval of ND_M."""
+    """Compute S_M, F_M and ND_M of originals; `interval` (of ND_M) is stored in the result."""
     cases = list(judged)
     success = sum(len(case.variants) for case in cases if case.correct)
     flipped = sum(sum(case.flipped.values()) for case in cases)
@@ -119,7 +119,7 @@ def drift(judged: Iterable[JudgedOriginal], interval: Interval | None = None) ->
 
 
 def accuracy(judged: Iterable[JudgedOriginal]) -> float | None:
-    """Return the share of correctly judged originals (section 5); None for no originals."""
+    """Return the fraction of originals judged correctly (section 5); None without originals."""
     decisions = [case.correct for case in judged]
     return fmean(decisions) if decisions else None
 
@@ -152,16 +152,16 @@ def confusion_of_variants(judged: Iterable[JudgedOriginal]) -> Confusion:
     )
 
 
-def _confusion(confused_variants: Iterable[Sequence[bool]]) -> Confusion:
+def _confusion(is_confusing_by_original: Iterable[Sequence[bool]]) -> Confusion:
     """Compute AC, NC and MX from whether each variant of each original confuses the model.
 
     Every original must have a variant.
     """
     all_confused = none_confused = mixed = 0
-    for variants_of_original in confused_variants:
-        if all(variants_of_original):
+    for is_confusing in is_confusing_by_original:
+        if all(is_confusing):
             all_confused += 1
-        elif any(variants_of_original):
+        elif any(is_confusing):
             mixed += 1
         else:
             none_confused += 1
@@ -205,6 +205,9 @@ def compare_drifts(
         permutations: Maximum number of sign patterns (see `randomization_test`).
         seed: Seed of the patterns, which are shared by all pairs.
 
+    Returns:
+        The comparison of each tested pair, by pair.
+
     Raises:
         ValueError: The runs have different originals.
     """
@@ -224,8 +227,11 @@ def compare_shares(
     Args:
         counts: Denominator and numerator of each original, shape (2, originals), by run.
         pairs: Pairs of runs. P-values are corrected for the number of pairs.
-        permutations: Maximum number of sign patterns.
+        permutations: Maximum number of sign patterns (see `randomization_test`).
         seed: Seed of the patterns.
+
+    Returns:
+        The comparison of each tested pair, by pair.
     """
     shares: dict[K, float] = {}
     for run in chain.from_iterable(pairs):
@@ -283,18 +289,19 @@ def counts_by_original(
         ValueError: The runs have different originals.
     """
     counts: dict[K, Counts] = {}
-    original_ids: set[tuple[str, ...]] = set()
+    distinct_sets_of_ids: set[tuple[str, ...]] = set()
     for run, seeds in runs.items():
         means: dict[str, tuple[float, float]] = {}
         for case in sorted(chain.from_iterable(seeds), key=lambda case: case.id):
-            mean_denominator, mean_numerator = means.get(case.id, (0.0, 0.0))
+            # The sums over the seeds so far, divided by the number of all seeds.
+            partial_denominator, partial_numerator = means.get(case.id, (0.0, 0.0))
             denominator, numerator = count(case)
             means[case.id] = (
-                mean_denominator + denominator / len(seeds),
-                mean_numerator + numerator / len(seeds),
+                partial_denominator + denominator / len(seeds),
+                partial_numerator + numerator / len(seeds),
             )
         counts[run] = np.array(list(means.values())).T
-        original_ids.add(tuple(means))
-    if len(original_ids) > 1:
+        distinct_sets_of_ids.add(tuple(means))
+    if len(distinct_sets_of_ids) > 1:
         raise ValueError("the runs have different originals")
     return counts

@@ -130,7 +130,10 @@ HUMANS: dict[str, list[Measure[HumanMetrics]]] = {
 
 
 def sample_variants(sentences: Iterable[JamSentence], seed: int = 42) -> list[JamSentence]:
-    """Choose a random variant of each original; the choice depends only on seed and original id."""
+    """Choose a random variant of each original that has variants.
+
+    The choice depends only on the seed, the id of the original and its variants.
+    """
     sample = []
     for original_id, group in by_original(sentences).items():
         variants = group[1:]
@@ -214,9 +217,9 @@ class _OneLabel(Frozen):
 
 
 def _read_labels_by_person(paths: Sequence[str | Path]) -> dict[str, dict[str, _OneLabel]]:
-    """Read the labels in forms or exports, by person and variant id.
+    """Read the labels in filled-in forms or Label Studio exports, by person and variant id.
 
-    A person is named by the path of the file and, in an export, the annotator.
+    The name of a person consists of the path of the file and, in an export, the annotator.
     """
     labels_by_person: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
     for path in paths:

@@ -98,7 +98,7 @@ def _measures_of_drift(field: str, suffix: str = "") -> tuple[Measure[JamMetrics
 
 
 def _confusion_class(name: str, metrics: JamMetrics) -> int:
-    """Return AC, NC or MX as in Table 6; `name` is the field of `Confusion`."""
+    """Return AC, NC or MX of a run as in Table 6; `name` is the name of a field of `Confusion`."""
     # The paper counts variants for encoders and originals for language models.
     is_encoder = metrics.setting in (FINE_TUNED, *ADDED)
     confusion = metrics.confusion_of_variants if is_encoder else metrics.confusion
@@ -229,7 +229,7 @@ def judge(
     }
     judged = []
     for original_id, group in sorted(by_original(sentences).items()):
-        original, variants = group[0], group[1:]
+        original, *variants = group
         if original.is_original:
             judged.append(
                 JudgedOriginal(
@@ -332,7 +332,7 @@ def by_strict_majority(prediction: IdiomPrediction) -> IdiomPrediction:
 
 
 def predicted_tags(sentence: JamSentence, prediction: IdiomPrediction) -> Sequence[Tag]:
-    """Return the predicted tags; if none were predicted, tags for the named idioms."""
+    """Return the tags that an encoder predicted, or the tags of the idioms that an LLM named."""
     if prediction.tags is not None:
         return prediction.tags
     return tags_of_idioms(sentence.tokens, prediction.idioms or ())
@@ -402,6 +402,7 @@ def neutral_metrics(
     """
     variants_by_original: Counter[str] = Counter()
     misjudged_by_original: Counter[str] = Counter()
+    # The bootstrap interval depends on the order of the originals.
     for variant in sorted(neutral, key=lambda variant: variant.id):
         variants_by_original[variant.original_id] += 1
         if not is_correct(predictions[variant.id].idioms, variant, scoring=scoring):

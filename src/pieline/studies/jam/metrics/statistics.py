@@ -13,7 +13,7 @@ from pieline.studies.jam.settings import NO_VARIANTS
 
 
 class JamStatistics(MetricRecord):
-    """Counts for one language; None means unknown, not zero.
+    """Counts of sentences, variants and PIEs in one language; None means unknown, not zero.
 
     Attributes:
         language: Language of the sentences.
@@ -66,7 +66,8 @@ class JamStatistics(MetricRecord):
     def literal_share(self) -> float | None:
         """Percentage of the dataset's originals that are literal.
 
-        Without a dataset, this is the percentage of the public originals; None for other originals.
+        Without a dataset, this is the percentage of the public originals that are literal; None if
+        the originals are not the public ones.
         """
         if self.dataset_originals and self.dataset_literal is not None:
             return 100 * self.dataset_literal / self.dataset_originals
@@ -78,7 +79,7 @@ class JamStatistics(MetricRecord):
 def _count(
     name: str, value: Callable[[JamStatistics], int | None], unknown: str = NO_VARIANTS
 ) -> Measure[JamStatistics]:
-    """Return a measure without decimals; `unknown` is the reason for a missing value."""
+    """Return the measure of a count; `unknown` is the reason why the count may be missing."""
     return Measure(name, value, decimals=0, unknown=unknown)
 
 
@@ -99,8 +100,9 @@ def _count_in_dataset(
     def count(statistics: JamStatistics) -> int | None:
         without_dataset = statistics.dataset_originals is None
         use_originals = without_dataset and statistics.originals_are_released
-        value: int | None = getattr(statistics, originals_field if use_originals else dataset_field)
-        return value
+        field = originals_field if use_originals else dataset_field
+        number: int | None = getattr(statistics, field)
+        return number
 
     return _count(name, count)
 
@@ -114,7 +116,7 @@ def _literal_share_of_test_split(statistics: JamStatistics) -> float:
 ID10M = (
     _count("train_sentences", attrgetter("raw_train_sentences"), "there is no training file"),
     _count("test_sentences", attrgetter("raw_test_sentences")),
-    # Printed without decimals, so half a unit is 0.5 instead of 0.05.
+    # Printed without decimals, so rounding changes it by up to 0.5 instead of 0.05.
     Measure("literal_share", _literal_share_of_test_split, unit="%", decimals=1, tolerance=0.45),
 )
 """Measures of ID10M in Table 2 and the text."""
@@ -160,7 +162,7 @@ def jam_statistics(
         computed_from: SHA-256 of each input file, by path.
         conditions: Conditions to store in the result.
     """
-    dataset = manifest.model_dump() if manifest else {}
+    dataset = manifest.model_dump() if manifest else {}  # if empty, all its counts are unknown
     oddities_by_kind = Counter(oddity["kind"] for oddity in filtering["oddities"])
     return JamStatistics(
         language=originals[0].language,

@@ -66,21 +66,21 @@ def tagging_scores(
 
     `gold` and `predicted` contain the tags of the same sentences, in the same order.
     """
-    of_spans = span_scores(gold, predicted)
+    span_level = span_scores(gold, predicted)
     gold_ids, predicted_ids = _tag_ids(gold), _tag_ids(predicted)
     outside = TAG_IDS[OUTSIDE]
-    of_tokens = _token_scores(gold_ids != outside, predicted_ids != outside)
+    token_level = _token_scores(gold_ids != outside, predicted_ids != outside)
     f1_by_tag = [
         _token_scores(gold_ids == tag_id, predicted_ids == tag_id).f1 for tag_id in TAG_IDS.values()
     ]
     return TaggingScores(
         sentences=len(gold),
-        span_precision=of_spans.precision,
-        span_recall=of_spans.recall,
-        span_f1=of_spans.f1,
-        token_precision=of_tokens.precision,
-        token_recall=of_tokens.recall,
-        token_f1=of_tokens.f1,
+        span_precision=span_level.precision,
+        span_recall=span_level.recall,
+        span_f1=span_level.f1,
+        token_precision=token_level.precision,
+        token_recall=token_level.recall,
+        token_f1=token_level.f1,
         macro_f1=float(np.mean(f1_by_tag)),
     )
 
@@ -91,13 +91,16 @@ def _tag_ids(tags: Sequence[Sequence[Tag]]) -> npt.NDArray[np.int64]:
 
 
 def _token_scores(gold: npt.NDArray[np.bool_], predicted: npt.NDArray[np.bool_]) -> F1Scores:
-    """Score the tokens of one class, given whether each token belongs to the class.
+    """Score the tokens of one class.
+
+    `gold` and `predicted` state whether each token belongs to the class.
 
     The scores equal those of scikit-learn, which is not used because it takes a second to import.
     """
     matches = int(np.sum(gold & predicted))
-    in_gold, in_predicted = int(np.sum(gold)), int(np.sum(predicted))
-    precision = matches / in_predicted if in_predicted else 0.0
-    recall = matches / in_gold if in_gold else 0.0
-    f1 = 2 * matches / (in_gold + in_predicted) if in_gold + in_predicted else 0.0
+    gold_tokens, predicted_tokens = int(np.sum(gold)), int(np.sum(predicted))
+    tokens_in_both_sums = gold_tokens + predicted_tokens
+    precision = matches / predicted_tokens if predicted_tokens else 0.0
+    recall = matches / gold_tokens if gold_tokens else 0.0
+    f1 = 2 * matches / tokens_in_both_sums if tokens_in_both_sums else 0.0
     return F1Scores(precision, recall, f1)

@@ -127,7 +127,10 @@ HUMANS_TABLE = Table(
 
 
 def neutral_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the numbers of confusing variants that remain confusing with a neutral context."""
+    """Return how many variants are confusing, and how many still are with a neutral context.
+
+    The frame also contains the share of neutral variants that are still confusing.
+    """
     records = zip(load_records(inputs.metrics, NeutralMetrics), inputs.metrics, strict=True)
     papers_models = {model.name for model in inputs.models if model.published_as == "GPT-4o mini"}
     obstacles = partial(_neutral_obstacles, papers_models)

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple, TypeVar, get_args
 
@@ -44,9 +45,13 @@ Runs = Mapping[RunKey, Sequence[JamMetrics]]
 def by_run(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
     """Group metrics by setting, model and language, and sort each group by seed."""
     runs: dict[RunKey, list[JamMetrics]] = defaultdict(list)
-    for item in sorted(metrics, key=lambda item: item.seed):
-        runs[RunKey(item.setting, item.model, item.language)].append(item)
+    for metrics_of_seed in sorted(metrics, key=attrgetter("seed")):
+        runs[_run_key(metrics_of_seed)].append(metrics_of_seed)
     return dict(runs)
+
+
+def _run_key(metrics: JamMetrics) -> RunKey:
+    return RunKey(metrics.setting, metrics.model, metrics.language)
 
 
 def prompted_runs(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics]]:
@@ -54,7 +59,8 @@ def prompted_runs(metrics: Iterable[JamMetrics]) -> dict[RunKey, list[JamMetrics
 
     Encoders and baselines are excluded, as in the paper's figures.
     """
-    return by_run(item for item in metrics if item.setting in get_args(PromptSetting))
+    prompt_settings = get_args(PromptSetting)
+    return by_run(of_seed for of_seed in metrics if of_seed.setting in prompt_settings)
 
 
 def count_unreadable(runs: Iterable[JamMetrics | NeutralMetrics]) -> tuple[int, int]:
@@ -89,7 +95,7 @@ def runs_in_panel(
 
 
 def mean_over_seeds(seeds: Sequence[JamMetrics], measure: Measure[JamMetrics]) -> float | None:
-    """Return the mean of a measure over seeds; None if the measure is unknown for any seed."""
+    """Return the mean of a measure over seeds; None without seeds or if any value is unknown."""
     values = []
     for metrics in seeds:
         value = measure.value(metrics)
@@ -125,6 +131,7 @@ def count_confused_runs(runs: Runs, language: str) -> dict[str, int]:
             continue
         for metrics in seeds:
             for original in metrics.judged:
+                # Adds 1 for each variant that flipped the decision, and 0 for other variants.
                 confused_runs.update(original.flipped)
     return dict(confused_runs)
 
@@ -167,7 +174,7 @@ def has_results(study: ConfiguredStudy) -> bool:
 
 
 def run_inputs(study: ConfiguredStudy, *more_kinds: str) -> DisplayInputs:
-    """Return display inputs with the runs of language models, encoders and models of more kinds."""
+    """Return display inputs with the main runs of language models, encoders and `more_kinds`."""
     runs = study.plan.select(kind=("llm", "encoder", *more_kinds), experiment="")
     return study.display_inputs(runs, "llm", "encoder", models=study.settings.models)
 
@@ -175,7 +182,8 @@ def run_inputs(study: ConfiguredStudy, *more_kinds: str) -> DisplayInputs:
 def panel_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     """Return the inputs of Figures 2, 3 and 6 and of the numbers in section 5.
 
-    They are the runs of language models and encoders, and the settings `languages` and `form`.
+    The inputs are the runs of language models and encoders, and the settings `languages` and
+    `form`. Returns None without models or without hard variants.
     """
     if not has_results(study):
         return None
@@ -185,7 +193,10 @@ def panel_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
 
 
 def inputs_with_baselines(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return display inputs with all runs, including external predictions, and the baselines."""
+    """Return display inputs with all main runs, including external predictions, and the baselines.
+
+    Returns None without models or without hard variants.
+    """
     if not has_results(study):
         return None
     inputs = run_inputs(study, "predictions")
@@ -222,21 +233,20 @@ def runs_with_files(inputs: DisplayInputs) -> dict[RunKey, list[tuple[JamMetrics
     """Return the metrics and the metric file of each seed, by run; seeds are sorted."""
     runs: dict[RunKey, list[tuple[JamMetrics, str]]] = defaultdict(list)
     records = zip(load_records(inputs.metrics, JamMetrics), inputs.metrics, strict=True)
-    for metrics, path in sorted(records, key=lambda record: record[0].seed):
-        runs[RunKey(metrics.setting, metrics.model, metrics.language)].append((metrics, path))
+    for metrics, path in sorted(records, key=lambda metrics_and_path: metrics_and_path[0].seed):
+        runs[_run_key(metrics)].append((metrics, path))
     return dict(runs)
 
 
 def run_numbers(inputs: DisplayInputs, measures: Sequence[Measure[JamMetrics]]) -> pd.DataFrame:
-    """Return our numbers of every run and seed."""
+    """Return the frame with the values of measures for each of our runs and seeds."""
     records = zip(load_records(inputs.metrics, JamMetrics), inputs.metrics, strict=True)
     return of_runs(inputs, records, measures, _keys_of, obstacles_of)
 
 
 def _keys_of(metrics: JamMetrics) -> dict[str, str]:
     """Return the values that identify a run and seed in the frame of numbers."""
-    key = RunKey(metrics.setting, metrics.model, metrics.language)
-    return {**key._asdict(), "seed": str(metrics.seed)}
+    return {**_run_key(metrics)._asdict(), "seed": str(metrics.seed)}
 
 
 def code_of(language: str) -> str:
@@ -245,7 +255,7 @@ def code_of(language: str) -> str:
 
 
 def printed_runs(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
-    """Return the rows of a printed table by run.
+    """Return the numbers in each row of a printed table, by run.
 
     Rows of models that the inputs do not describe are omitted.
 
@@ -253,6 +263,7 @@ def printed_runs(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, flo
         inputs: Inputs of a table or figure.
         file: Name of the printed table in published/.
     """
+    # If several of our models represent one model of the paper, the last one gets its row.
     name_by_label = {label: models[-1] for label, models in inputs.names().items()}
     rows = {}
     for (setting, label, language), row in inputs.printed(file, *RunKey._fields).items():
@@ -311,26 +322,28 @@ def data_obstacles(*measured: Measured) -> list[str]:
     For the user's own data, the result is empty, because the conditions of the runs state the
     reason.
     """
-    reasons = [item.data_note or NOT_RELEASED for item in measured if not data_is_explained(item)]
+    unexplained = [metrics for metrics in measured if not data_is_explained(metrics)]
+    reasons = [metrics.data_note or NOT_RELEASED for metrics in unexplained]
     return list(dict.fromkeys(reasons))
 
 
 def data_notes(*metrics: MetricRecord) -> tuple[str, ...]:
     """Return a note if the data was verified only by the number of sentences; () otherwise."""
-    return (BY_COUNTS,) if any(item.data_note == BY_COUNTS for item in metrics) else ()
+    is_by_counts = any(record.data_note == BY_COUNTS for record in metrics)
+    return (BY_COUNTS,) if is_by_counts else ()
 
 
 def obstacles_of(*metrics: JamMetrics) -> list[str]:
     """Return why the metrics of runs are not comparable with the printed numbers."""
     reasons = data_obstacles(*metrics)
-    if not all(item.overall.variants for item in metrics):
+    if any(metrics_of_seed.overall.variants == 0 for metrics_of_seed in metrics):
         reasons.append("no hard variants")
     return reasons + deviations_of(*metrics)
 
 
 def deviations_of(*metrics: MetricRecord) -> list[str]:
     """Return how the conditions of runs deviate from the paper's conditions."""
-    deviations = [deviation for item in metrics for deviation in item.conditions.deviations]
+    deviations = [deviation for record in metrics for deviation in record.conditions.deviations]
     return list(dict.fromkeys(deviations))
 
 
@@ -354,15 +367,15 @@ def label_with_unreadable_by_language(
 
 def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str, ...]:
     """Return the notes below a table on missing seeds, scoring, unreadable answers and data."""
-    runs = {RunKey(item.setting, item.model, item.language) for item in metrics}
+    runs = {_run_key(metrics_of_seed) for metrics_of_seed in metrics}
     notes = _notes_on_missing_seeds(inputs, runs)
-    is_authors_scoring = {item.scoring for item in metrics} == {"released"}
+    is_authors_scoring = {metrics_of_seed.scoring for metrics_of_seed in metrics} == {"released"}
     if is_authors_scoring:
         notes.append("Scored as in the authors' code.")
     unreadable, _ = count_unreadable(metrics)
     if unreadable:
-        as_what = "as answers that name no idiom" if is_authors_scoring else "as wrong"
-        notes.append(f"Unreadable answers (of all, over seeds) count {as_what}.")
+        counted_as = "answers that name no idiom" if is_authors_scoring else "wrong"
+        notes.append(f"Unreadable answers (of all, over seeds) count as {counted_as}.")
     notes += data_notes(*metrics)
     notes += inputs.notes
     return tuple(notes)

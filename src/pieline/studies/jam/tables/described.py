@@ -45,7 +45,7 @@ _ROLES = {"system": "System prompt", "user": "User prompt", "assistant": "Answer
 
 
 def example(inputs: DisplayInputs) -> TableContent:
-    """Return Figure 1: for each usage, an original from this run's data and a hard variant of it.
+    """Return Figure 1: an original of each usage in this run's data, and one of its hard variants.
 
     `inputs.files` contains the dataset of each language.
     """
@@ -101,7 +101,7 @@ def datasets(inputs: DisplayInputs) -> TableContent:
     rows = []
     for printed_row in read_printed(inputs.files["jam_table1"]):
         dataset, printed_codes = printed_row["dataset"], printed_row["languages"]
-        file_pattern = _FILES.get(dataset, "")
+        file_pattern = _FILES.get(dataset, "")  # "" is the name of no file
         available_codes = {
             code_of(language)
             for language in language_names()
@@ -146,7 +146,7 @@ HYPERPARAMETERS = {
     "Batch size": Measure("batch_size", attrgetter("batch_size"), decimals=0),
     "Learning rate": Measure("learning_rate", attrgetter("learning_rate"), decimals=5),
 }
-"""Hyperparameters by label."""
+"""Measures of hyperparameters, by row label."""
 
 
 def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
@@ -287,7 +287,7 @@ ARTIFACTS_TABLE = Table(
 
 
 DATASETS = {"ID10M": ID10M, "ID10M-JAM": JAM}
-"""Measures by printed name of a dataset."""
+"""Measures of each dataset, by the printed name of the dataset."""
 
 
 def statistics_numbers(inputs: DisplayInputs) -> pd.DataFrame:
@@ -345,7 +345,8 @@ def statistics(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _count_cell(number: Number | None) -> Cell:
-    """Return a cell that shows a count with thousands separators; a dash if it is unknown."""
+    """Return a cell with a count and its thousands separators, or a dash for an unknown count."""
+    # A cell without text shows a dash.
     text = "" if number is None or number.ours is None else f"{number.ours:,.0f}"
     return Cell(number, text=text)
 

@@ -67,9 +67,9 @@ def runs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of accuracy, S, F, ND and unreadable answers for every run and seed."""
     model_labels, metrics = inputs.labels(), load_records(inputs.metrics, JamMetrics)
     unreadable_as_text: dict[tuple[str, ...], str] = {}
-    for item in metrics:
-        unreadable, answers = count_unreadable([item])
-        key_of_seed = (item.model, item.setting, item.language, str(item.seed))
+    for record in metrics:
+        unreadable, answers = count_unreadable([record])
+        key_of_seed = (record.model, record.setting, record.language, str(record.seed))
         unreadable_as_text[key_of_seed] = f"{unreadable} of {answers}"
     columns = [
         Column("accuracy", "Accuracy (%)", interval=1),
@@ -149,8 +149,8 @@ def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 def pairs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table that compares the negative drift of every pair of runs, by language."""
     metrics = load_records(inputs.metrics, JamMetrics)
-    runs = by_run(metrics)
-    key_by_name = {(key.language, _name_of_run(key)): key for key in runs}
+    metrics_by_run = by_run(metrics)
+    key_by_name = {(key.language, _name_of_run(key)): key for key in metrics_by_run}
     permutations = inputs.options["permutations"]
     rows = []
     for difference in numbers_of(numbers):
@@ -158,8 +158,8 @@ def pairs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         second = key_by_name.get((difference.language, difference.against))
         labels = (
             get_language(difference.language).label,
-            _label_of_run(first, runs, inputs),
-            _label_of_run(second, runs, inputs) if second else "",
+            _label_of_run(first, metrics_by_run, inputs),
+            _label_of_run(second, metrics_by_run, inputs) if second else "",
         )
         p_value = _probability_cell(difference.p_value)
         p_holm = _probability_cell(difference.p_holm)
@@ -184,7 +184,7 @@ def pairs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _label_of_run(key: RunKey, runs: Runs, inputs: DisplayInputs) -> str:
-    """Return the model and setting of a run, and the number of its unreadable answers if any."""
+    """Return the model and setting of a run, and the number of unreadable answers if any."""
     label = f"{inputs.labels()[key.model]}, {title_of(key.setting)}"
     return label_with_unreadable_answers(label, runs.get(key, []))
 

@@ -311,9 +311,9 @@ class _Block:
 
 
 def _blocks(languages: Sequence[str], columns: Sequence[Column]) -> list[_Block]:
-    """Divide languages into blocks of as many as fit side by side (an even number).
+    """Divide languages into blocks, each with as many languages as fit side by side.
 
-    Without languages, the only block is empty.
+    This number is even. Without languages, the result is one empty block.
     """
     languages_per_block = 2 * max(1, _MAX_COLUMNS // (2 * len(columns)))
     blocks = [_Block(languages[:languages_per_block], columns)]
@@ -449,7 +449,7 @@ def _single_seed_ranges(numbers: pd.DataFrame, columns: Sequence[Column]) -> lis
     ranges = []
     for language, half_widths_of_language in sorted(half_widths.items()):
         by_column = ", ".join(
-            f"{symbol} ±{half:.1f}" for symbol, half in half_widths_of_language.items()
+            f"{symbol} ±{half_width:.1f}" for symbol, half_width in half_widths_of_language.items()
         )
         ranges.append(f"{language} {by_column}")
     return [f"For a printed single seed, that range is wide: {'; '.join(ranges)}."]

@@ -155,7 +155,7 @@ def _add_confusing_variants(
     """Add the number of variants that confuse at least one run to `numbers`.
 
     Only the runs that Figure 3 counts are considered (see `counted_runs`). `obstacles` are the
-    reasons why numbers over all runs are not comparable with the printed ones.
+    reasons why numbers over all runs are not comparable with the printed numbers.
     """
     is_authors_form = inputs.options["form"] == "released"
     counted = counted_runs(runs, () if is_authors_form else _reasoning_models(inputs))
@@ -174,7 +174,9 @@ def _add_confusing_variants(
     for language_of_model, label in models_not_counted(runs, counted, inputs):
         if language_of_model == language:
             reasons.append(f"{label} has no such run")
-    confusing_variants = sum(runs > 0 for runs in confused_runs_by_variant.values())
+    confusing_variants = sum(
+        confused_runs > 0 for confused_runs in confused_runs_by_variant.values()
+    )
     numbers.add(
         {"language": language},
         [_CONFUSING],
@@ -204,16 +206,20 @@ def _languages(runs: Runs) -> list[str]:
 def _obstacles(
     metrics: Sequence[JamMetrics], runs: Runs, printed: Mapping[RunKey, PrintedMean]
 ) -> list[str]:
-    """Return why numbers over all runs are not comparable with the printed ones."""
+    """Return why numbers over all runs are not comparable with the printed numbers.
+
+    Runs are compared by setting and model. `printed` contains the printed runs.
+    """
     printed_runs = {(key.setting, key.model) for key in printed}
     our_runs = {(key.setting, key.model) for key in runs}
     missing_runs = printed_runs - our_runs
     additional_runs = our_runs - printed_runs
-    in_languages_of_paper = [item for item in metrics if item.language in JamSettings().languages]
-    obstacles = obstacles_of(*in_languages_of_paper)
+    papers_languages = JamSettings().languages
+    in_papers_languages = [item for item in metrics if item.language in papers_languages]
+    obstacles = obstacles_of(*in_papers_languages)
     if missing_runs:
-        made = len(printed_runs) - len(missing_runs)
-        obstacles.append(f"{made} of the paper's {len(printed_runs)} runs were made")
+        number_made = len(printed_runs & our_runs)
+        obstacles.append(f"{number_made} of the paper's {len(printed_runs)} runs were made")
     if additional_runs:
         obstacles.append("with runs that the paper does not have")
     return obstacles
