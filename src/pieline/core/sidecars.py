@@ -96,7 +96,7 @@ class Digests(dict[str, str]):
     """SHA-256 of files by path; each digest is computed when it is first used."""
 
     def __missing__(self, path: str) -> str:
-        """Compute a file's digest, which is cached in the working directory if the file is large."""
+        """Compute a file's digest, which is cached in the working directory for a large file."""
         self[path] = digest = cached_sha256(Path(path), _DIGEST_CACHE)
         return digest
 

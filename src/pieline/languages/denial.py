@@ -34,7 +34,7 @@ _BEFORE_MEANING = {":", "(", " - ", "–", "—"}
 
 
 def is_none_answer(text: str) -> bool:
-    """Return whether a text in place of an idiom states that there is no idiom.
+    """Return whether a text where an answer should name an idiom states that there is none.
 
     True for "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence." and
     empty texts.
@@ -136,7 +136,8 @@ def _explains_literal_meaning(
     """
     if not _mentions(clause, "literal") or _mentions(clause, "figurative"):
         return False
-    names_meaning, is_one_word = _mentions(clause, "meanings"), len(clause) == 1
+    names_meaning = _mentions(clause, "meanings")
+    is_one_word = len(clause) == 1
     # "die (literally: hit a pail)", "the literal meaning: hit a pail"
     is_label = stop == ":" and (names_meaning or (is_one_word and stop_before == "("))
     # "the literal meaning is a pail, but here"
@@ -230,7 +231,8 @@ def _calls_wrong(sentence: str) -> bool:
     for clause, stop in _clauses(sentence):
         is_meaning = stop_before in _BEFORE_MEANING
         # "Wrong: …" alone is a label.
-        has_length_of_error = (3 if stop == ":" else 2) <= len(clause) <= _LONGEST_ERROR
+        fewest_words = 3 if stop == ":" else 2
+        has_length_of_error = fewest_words <= len(clause) <= _LONGEST_ERROR
         is_about_idiom = _NAMED in clause or _OTHER in clause
         if (
             _contains_text(clause, "errors")
@@ -266,7 +268,7 @@ def _corrects_answer(words: list[str], named: Collection[str]) -> bool:
     contradicts = _mentions(words, "nothing", "no") if named else _mentions(words, "yes")
     # Some words, such as "instead", count as a negation and as a correction.
     negations = _terms("negations") - _terms("corrects")
-    is_negated = not negations.isdisjoint(words)
+    is_negated = bool(negations.intersection(words))
     return contradicts or (_OTHER in words and not is_negated)
 
 
@@ -289,9 +291,11 @@ def _is_labeled_answer(sentence: str) -> bool:
 def _denies_named_idioms(sentences: Iterable[str]) -> bool:
     """Return whether an explanation of an answer that names idioms denies them."""
     # What the sentences so far state about the named idioms:
-    calls_literal = affirms = False
+    calls_literal = False
+    affirms = False
     # What precedes the sentence:
-    follows_question = follows_other_phrase = False
+    follows_question = False
+    follows_other_phrase = False
     for sentence in sentences:
         views = find_views(sentence)
         is_revision = _has_clause_starting_with(sentence, "revises")
@@ -450,7 +454,7 @@ def is_count(key: str) -> bool:
     )
 
 
-def views_of_value(key: str, item: object) -> set[View] | None:
+def views_of_value(key: str, value: object) -> set[View] | None:
     """Return the views that a value expresses under its key.
 
     A literal meaning ("has_literal_meaning") expresses no view, because idioms can have one. The
@@ -459,24 +463,24 @@ def views_of_value(key: str, item: object) -> set[View] | None:
     """
     words = _words_of_key(key)
     affirmations = _affirmations(words)
-    value = normalize(f"{item:g}" if isinstance(item, float) else str(item))
+    text = normalize(f"{value:g}" if isinstance(value, float) else str(value))
     # "has_literal_meaning": true, "literal_candidates": []
     is_about_literal_use = affirmations == {False} and _mentions(words, "literal")
     if is_about_literal_use and _mentions(words, "meanings", "candidates"):
         return set()
     # "figurative_meaning": "none" denies; "is_idiom": "n/a" only doubts.
-    is_nothing = value in _terms("negations") or bool(value and is_none_answer(value))
+    is_nothing = text in _terms("negations") or bool(text and is_none_answer(text))
     is_affirmation = affirmations == {True} and _is_closed(words)
-    if is_nothing and is_affirmation and parse_boolean(value) is None:
+    if is_nothing and is_affirmation and parse_boolean(text) is None:
         return {"denies" if _mentions(words, "figurative") else "doubts"}
     # "number_of_idioms": 0
-    if value == "0" and _contains_text(words, "counts"):
+    if text == "0" and _contains_text(words, "counts"):
         return {"doubts"}
     # "start": 0 is an offset.
-    if value in ("0", "1") and not _is_closed(words):
+    if text in ("0", "1") and not _is_closed(words):
         return set()
     # "usage": "compositional" denies; "status": "rejected" only doubts.
-    if value in _terms("rejected") and not _mentions(words, "meanings"):
+    if text in _terms("rejected") and not _mentions(words, "meanings"):
         return {"denies" if _mentions(words, "uses") else "doubts"}
     return None
 
@@ -490,16 +494,17 @@ def kind_of(key: str) -> Kind | None:
     words = {word for word in _words_of_key(key) if not word.isdigit()}
     # The first language that has all words of the key decides.
     for vocabulary in answer_words():
-        words_of_kinds: dict[Kind, frozenset[str]] = {
+        # In order of priority.
+        words_by_kind: dict[Kind, frozenset[str]] = {
             "answer": vocabulary.answers,
             "candidates": vocabulary.candidates,
             "idioms": vocabulary.idioms,
             "expressions": vocabulary.expressions,
         }
         related = vocabulary.figurative | vocabulary.sentences | vocabulary.fillers
-        if not words <= related.union(*words_of_kinds.values()):
+        if not words <= related.union(*words_by_kind.values()):
             continue
-        kinds = [kind for kind, words_of_kind in words_of_kinds.items() if words & words_of_kind]
+        kinds = [kind for kind, words_of_kind in words_by_kind.items() if words & words_of_kind]
         if kinds == ["expressions"] and words & vocabulary.figurative:
             return "idioms"  # "figurative expressions"
         return kinds[0] if kinds else None
@@ -532,7 +537,7 @@ def announces_others(lead: str) -> bool:
 
 
 def announces_candidates(lead: str) -> bool:
-    """Return whether a lead-in or key announces candidates."""
+    """Return whether a lead-in or key announces candidates for idioms."""
     return _mentions(_words_of_key(lead), "candidates")
 
 
@@ -552,7 +557,8 @@ def _denies_in_language(prose: str, vocabulary: AnswerWords) -> bool:
     prose = _quote_bold_text(_remove_quoted_sentence(prose, vocabulary), vocabulary)
     if _QUOTE.search(prose):
         return False  # the quoted words may be an idiom
-    is_denied, stop_before = False, ""
+    is_denied = False
+    stop_before = ""
     for clause, stop in _clauses(prose):
         continues_denial = is_denied and stop_before == "," and _extends_list(clause, vocabulary)
         stop_before = stop
@@ -592,10 +598,10 @@ def _is_literal_statement(clause: list[str], vocabulary: AnswerWords) -> bool:
 
 
 def _count_negations(clause: list[str], vocabulary: AnswerWords) -> int:
-    """Return the number of negations in a clause.
+    """Return the number of negations in a clause of one language.
 
-    All words of `concord` together count as one negation, and only in a clause without other
-    negations ("non c'è nessun…").
+    All words of `AnswerWords.concord` together count as one negation, and only in a clause without
+    other negations ("non c'è nessun…").
     """
     negations = sum(word in vocabulary.negations for word in clause)
     return negations or (0 if vocabulary.concord.isdisjoint(clause) else 1)
@@ -619,7 +625,7 @@ def _quote_bold_text(prose: str, vocabulary: AnswerWords) -> str:
 
 
 def _affirmations(clause: list[str]) -> set[bool]:
-    """Return a set with True if a word affirms idiomatic use, and False if a word denies it."""
+    """Return a set with True if a word affirms idiomatic use, and with False if a word denies it."""
     affirmations: set[bool] = set()
     is_negated = False
     for word in clause:
@@ -717,7 +723,7 @@ def _words_about_answers() -> frozenset[str]:
 
 @cache
 def _roles() -> dict[str, str]:
-    """Return the role of each word that affects the affirmations of a clause, in any language."""
+    """Map each word that affects `_affirmations`, in any language, to its role in a clause."""
     fields_by_role = {
         "contrast": ("contrast",), "literal": ("literal",), "figurative": ("idioms", "figurative"),
         "negation": ("negations", "concord"),

@@ -15,11 +15,13 @@ from pieline.core.texts import refuse_above
 CODES = ("en", "de", "it", "es")
 """ISO 639-1 codes of English, and of languages that an English file may contain by mistake."""
 MOST_FOREIGN = 0.1
-"""Maximum share of the texts in a file that may be in another language."""
+"""Maximum fraction of the texts in a file that are in another language."""
 _FEWEST_LETTERS = 25
 """Minimum number of letters in a text whose language is checked."""
 _FEWEST_FOREIGN = 2
 """Minimum number of texts in another language for an error."""
+_EXAMPLE_LENGTH = 60
+"""Maximum number of characters of a text in an error message."""
 
 
 def is_in_language(text: str, code: str, codes: Sequence[str] = CODES) -> bool:
@@ -56,7 +58,7 @@ def check_language(
     """
     places_and_texts = list(texts)
     foreign = [
-        (place, repr(text[:60]))
+        (place, repr(text[:_EXAMPLE_LENGTH]))
         for place, text in places_and_texts
         if not is_in_language(text, code, codes)
     ]
@@ -72,7 +74,7 @@ def check_language(
 
 @cache
 def _load_identifier(*codes: str) -> Any:
-    """Return a classifier of texts into the languages with these ISO 639-1 codes."""
+    """Return a classifier of texts by language, for the languages with these ISO 639-1 codes."""
     # Import lazily: loading takes half a second, and few checks need it.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

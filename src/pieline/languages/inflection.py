@@ -47,7 +47,8 @@ def base_forms(word: str, language: str) -> frozenset[str]:
 def _lemmas(word: str, language: Language) -> set[str]:
     """Return a word, its lemmas in simplemma's dictionary, and its irregular base forms.
 
-    The word is also looked up in its spelling before normalization (`respelled`) and capitalized.
+    The word is also looked up with a capital, and in its spelling before normalization (see
+    `Language.respelled`).
     """
     spellings = {word}
     if language.respelled:
@@ -60,18 +61,18 @@ def _lemmas(word: str, language: Language) -> set[str]:
 
 
 def _bases_by_ending(word: str, language: Language) -> Iterator[str]:
-    """Yield the base forms that a word's ending implies, if the dictionary contains them."""
+    """Yield the base forms that a word's ending implies and simplemma's dictionary contains."""
     from simplemma import is_known
 
     for ending, replacement in language.endings:
-        base, replacements = re.subn(f"{ending}$", replacement, word)
-        is_content_word = len(base) >= _SHORTEST_BASE and base not in language.stop_words
-        if replacements and is_content_word and is_known(base, language.code, low_memory=True):
+        base, replacement_count = re.subn(f"{ending}$", replacement, word)
+        can_be_base = len(base) >= _SHORTEST_BASE and base not in language.stop_words
+        if replacement_count and can_be_base and is_known(base, language.code, low_memory=True):
             yield base
 
 
 def _lemma(word: str, language: Language) -> str:
-    """Return the lemma of a word in simplemma's dictionary; the word itself if it has none."""
+    """Return the lemma of a word in simplemma's dictionary; the word itself if it is not listed."""
     # Import lazily: loading takes 0.1 s, plus up to 1 s for a language's dictionary.
     from simplemma import lemmatize
 

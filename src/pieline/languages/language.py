@@ -29,7 +29,7 @@ class Language:
         supporting: Adverbs of degree and comparison words, which are often omitted or exchanged
             when a PIE is quoted.
         bound_words: Words that occur in only one PIE and therefore identify it ("Holzweg").
-        irregular: Base forms of each inflected form that simplemma's dictionary lacks.
+        irregular: Base forms of words that simplemma's dictionary lacks, by inflected form.
         endings: Regular expressions for regular endings, each with its replacement in the base
             form. They supplement simplemma, which returns only one lemma per word and treats
             "sitting" only as a noun.
@@ -128,17 +128,17 @@ class AnswerWords:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the casefolded words of a text that are separated by whitespace."""
+    """Casefold a text, split it at whitespace, and return the set of its words."""
     return frozenset(text.casefold().split())
 
 
 def texts(text: str) -> frozenset[str]:
-    """Return the casefolded parts of a text that are separated by slashes."""
+    """Casefold a text, split it at slashes, and return the set of its parts."""
     return frozenset(text.casefold().split("/"))
 
 
 def parse_forms(text: str) -> dict[str, frozenset[str]]:
-    """Return the base forms of each inflected form.
+    """Map each inflected form to its base forms.
 
     Args:
         text: Entries that are separated by whitespace. Each entry is a base form and its inflected

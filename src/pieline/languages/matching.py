@@ -73,15 +73,15 @@ def contains_pie(text: str, pie: str, *, language: str) -> bool:
     if not analyzed_pie.words:
         return False
     # Avoid the slow search for PIEs with a word that does not occur in the text.
-    for bases_of_word in analyzed_pie.bases_by_word:
+    for bases_of_word in analyzed_pie.bases_of_words:
         if bases_of_word.isdisjoint(analyzed_text.all_bases):
             return False
     return _contains(analyzed_text.words, analyzed_pie.words, language)
 
 
-def occurs_in(words: str, text: str, *, language: str) -> bool:
-    """Return whether words occur in a text, either as characters, or as words in any inflection."""
-    return normalize(words) in normalize(text) or contains_pie(text, words, language=language)
+def occurs_in(phrase: str, text: str, *, language: str) -> bool:
+    """Return whether a phrase occurs in a text, either as characters, or in any inflection."""
+    return normalize(phrase) in normalize(text) or contains_pie(text, phrase, language=language)
 
 
 def shortest_match(tokens: Sequence[str], pie: str, *, language: str, longest: int) -> str | None:
@@ -107,15 +107,15 @@ class _AnalyzedText(NamedTuple):
     """The words of a text, the base forms of each word, and all these base forms together."""
 
     words: tuple[str, ...]
-    bases_by_word: tuple[frozenset[str], ...]
+    bases_of_words: tuple[frozenset[str], ...]
     all_bases: frozenset[str]
 
 
 @lru_cache(maxsize=10_000)
 def _analyze(text: str, language: str) -> _AnalyzedText:
     words = tuple(words_of(text, language))
-    bases_by_word = tuple(base_forms(word, language) for word in words)
-    return _AnalyzedText(words, bases_by_word, frozenset().union(*bases_by_word))
+    bases_of_words = tuple(base_forms(word, language) for word in words)
+    return _AnalyzedText(words, bases_of_words, frozenset().union(*bases_of_words))
 
 
 def words_of(text: str, language: str) -> list[str]:
@@ -126,7 +126,12 @@ def words_of(text: str, language: str) -> list[str]:
 
 
 def is_much_longer(words: Sequence[str], target: Sequence[str]) -> bool:
-    """Return whether an answer, given as `words`, is too long to name the PIE `target`."""
+    """Return whether an answer has too many words to name a PIE (see `matches_pie`).
+
+    Args:
+        words: Words of the answer.
+        target: Words of the PIE.
+    """
     return len(words) > max(8, 3 * len(target))
 
 
@@ -138,10 +143,10 @@ def _contains(words: Sequence[str], target: Sequence[str], language: str) -> boo
     return False
 
 
-def _same_words(words: Sequence[str], others: Sequence[str], language: str) -> bool:
+def _same_words(one: Sequence[str], other: Sequence[str], language: str) -> bool:
     """Return whether two sequences have the same words in the same order, in any inflection."""
-    return len(words) == len(others) and all(
-        same_word(word, other, language) for word, other in zip(words, others, strict=True)
+    return len(one) == len(other) and all(
+        same_word(word, other_word, language) for word, other_word in zip(one, other, strict=True)
     )
 
 
@@ -164,8 +169,8 @@ def share_most_words(one: Sequence[str], other: Sequence[str], language: str) ->
     return 3 * shared > total
 
 
-def _content_words(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
-    """Return the content words of a text that is compared with another text.
+def _content_words(words: Sequence[str], other_words: Sequence[str], language: str) -> list[str]:
+    """Return the content words among the words of a text that is compared with another text.
 
     Light verbs are content words only if both texts have them. Stop words and particles before a
     stop word are not content words.
@@ -177,7 +182,7 @@ def _content_words(words: Sequence[str], others: Sequence[str], language: str) -
         if word in lang.stop_words or is_particle:
             continue
         is_light_verb = not lang.light_verbs.isdisjoint(base_forms(word, language))
-        if not is_light_verb or has_word(others, word, language):
+        if not is_light_verb or has_word(other_words, word, language):
             content_words.append(word)
     return content_words
 
@@ -187,15 +192,18 @@ def has_word(words: Iterable[str], word: str, language: str) -> bool:
     return any(same_word(word, other, language) for other in words)
 
 
-def _join_separated_verb(words: Sequence[str], others: Sequence[str], language: str) -> list[str]:
-    """Join a separated verb to one word, as in another text: "gab … auf" becomes "aufgeben".
+def _join_separated_verb(
+    words: Sequence[str], other_words: Sequence[str], language: str
+) -> list[str]:
+    """Return the words of a text with a separated verb in one word, if another text has this word.
 
-    Only the first such verb is joined.
+    With "aufgeben" in the other text, "gab … auf" becomes "aufgeben". Only the first separated verb
+    is joined.
     """
     for prefix in words:
         if prefix not in get_language(language).prefixes:
             continue
-        for compound in others:
+        for compound in other_words:
             stem = compound.removeprefix(prefix)
             if not stem or stem == compound:
                 continue
@@ -211,12 +219,12 @@ def remove_words(dropped: Collection[str], words: Sequence[str]) -> list[str]:
     return [word for word in words if word not in dropped]
 
 
-def count_shared(words: Sequence[str], others: Sequence[str], language: str) -> int:
+def count_shared(one: Sequence[str], other: Sequence[str], language: str) -> int:
     """Return how many words two texts share.
 
-    The counts of shared words differ between the texts if a word occurs more often in one text. The
-    result is the smaller count.
+    If a shared word occurs more often in one text, the two texts have different numbers of shared
+    words. The result is the smaller number.
     """
-    shared_words = [word for word in words if has_word(others, word, language)]
-    shared_others = [other for other in others if has_word(words, other, language)]
-    return min(len(shared_words), len(shared_others))
+    shared_in_one = [word for word in one if has_word(other, word, language)]
+    shared_in_other = [word for word in other if has_word(one, word, language)]
+    return min(len(shared_in_one), len(shared_in_other))

@@ -36,7 +36,7 @@ def near_duplicates(texts: Sequence[str]) -> Iterator[tuple[int, int, float]]:
 
 
 def _pairs_with_shared_triples(plain_texts: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the sorted positions of pairs of texts that share enough word triples."""
+    """Return, sorted, the positions of each pair of texts that share enough word triples."""
     triples_by_text = [_word_triples(text) for text in plain_texts]
     positions_by_triple: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for position, triples in enumerate(triples_by_text):
@@ -45,11 +45,11 @@ def _pairs_with_shared_triples(plain_texts: Sequence[str]) -> list[tuple[int, in
     shared_triples: Counter[tuple[int, int]] = Counter()
     for positions in positions_by_triple.values():
         shared_triples.update(combinations(positions, 2))
-    needed = [_SHARED_TRIPLES * len(triples) for triples in triples_by_text]
+    needed_counts = [_SHARED_TRIPLES * len(triples) for triples in triples_by_text]
     # Filter before sorting, because few pairs share that many triples.
     pairs = []
     for (one, other), count in shared_triples.items():
-        if count >= min(needed[one], needed[other]):
+        if count >= min(needed_counts[one], needed_counts[other]):
             pairs.append((one, other))
     return sorted(pairs)
 
@@ -61,8 +61,8 @@ def warn_of_near_duplicates(texts: Sequence[tuple[str, str, Hashable]], where: s
     usages may differ only in the PIE.
 
     Args:
-        texts: Id, text and kind of each text.
-        where: Path of the file.
+        texts: Id, content and kind of each text.
+        where: Path of the file that contains the texts.
     """
     contents = [content for _, content, _ in texts]
     kinds = [kind for _, _, kind in texts]
@@ -83,7 +83,7 @@ def warn_of_near_duplicates(texts: Sequence[tuple[str, str, Hashable]], where: s
 
 
 def _word_triples(text: str) -> set[tuple[str, ...]]:
-    """Return the sequences of three words in a text; a shorter text is its only sequence."""
+    """Return the sequences of three words in a text; a text with fewer words is one sequence."""
     words = text.split()
     starts = range(max(1, len(words) - _TRIPLE + 1))
     return {tuple(words[start : start + _TRIPLE]) for start in starts}

@@ -115,9 +115,14 @@ def _sounds_like(words: Sequence[str], pie_words: Sequence[str]) -> bool:
     return False
 
 
-def _similarity(words: Sequence[str], others: Sequence[str]) -> float:
-    """Return the similarity of two phrases by characters, from 0 to 1."""
-    return SequenceMatcher(None, " ".join(words), " ".join(others), autojunk=False).ratio()
+def _similarity(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the similarity of the characters of two phrases, from 0 to 1.
+
+    Args:
+        one: Words of one phrase.
+        other: Words of the other phrase.
+    """
+    return SequenceMatcher(None, " ".join(one), " ".join(other), autojunk=False).ratio()
 
 
 def _windows(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[str]]:
@@ -128,7 +133,7 @@ def _windows(words: Sequence[str], sizes: Iterable[int]) -> Iterator[Sequence[st
 
 
 def _kernel(words: Sequence[str], language: str) -> list[str]:
-    """Return the words without light words, light verbs and supporting words.
+    """Return the given words without light words, light verbs and supporting words.
 
     If fewer than two words would be left, only the light words are removed.
     """

@@ -1,4 +1,4 @@
-"""Find the supported languages, which are the modules of this package that define `LANGUAGE`.
+"""Find the supported languages, each of which a module of this package defines as `LANGUAGE`.
 
 Answers are parsed with the vocabularies (`ANSWERS`) of all languages, because an answer and its
 prompt can be in different languages.

@@ -1,4 +1,4 @@
-"""Type of settings for a language.
+"""Type of settings that contain the name of a language.
 
 This type is in a module of its own, so that modules for matching do not import pydantic.
 """
