@@ -278,7 +278,7 @@ def tested_runs(study: Idiolink, model: str, seed: str) -> list[str]:
 
 
 def conditions_by_pattern(study: Idiolink) -> dict[str, Callable[..., Conditions]]:
-    """Map each path pattern of metric files to the function from wildcards to conditions."""
+    """Map each path pattern of metric files to the function that computes their conditions."""
     return {
         paths.METRICS: lambda model, **_: conditions(study, model),
         paths.SIGNIFICANCE: lambda model, **_: conditions(study, model, "permutations"),

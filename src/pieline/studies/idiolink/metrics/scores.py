@@ -53,7 +53,7 @@ RANKING = tuple(
 """Measures that read R-Precision and nDCG@10 from a `RankingScores`."""
 
 QueryScores = dict[str, dict[str, float | None]]
-"""`r_precision` and `ndcg_at_10` by query id; None if unknown (see `RankingScores`)."""
+"""Score by query id and name of the metric; None if unknown (see `RankingScores`)."""
 
 
 def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> QueryScores:
@@ -86,7 +86,7 @@ def first_relevant(ranking: Iterable[str], relevant: Container[str]) -> int | No
 
 
 def mean_scores(scores: QueryScores, queries: Iterable[str]) -> RankingScores:
-    """Return the mean scores over the given queries."""
+    """Return the mean score in each metric over the queries with the given ids."""
     query_ids = sorted(queries)
     means = {
         metric: _mean_if_all_known([scores[query][metric] for query in query_ids])
@@ -150,8 +150,8 @@ class IdiolinkMetrics(Measured):
 def _overall(metric: str) -> Measure[IdiolinkMetrics]:
     return share(
         metric,
-        lambda item: getattr(item.overall, metric),
-        lambda item: item.intervals.get(metric),
+        lambda metrics: getattr(metrics.overall, metric),
+        lambda metrics: metrics.intervals.get(metric),
         better="high",
         unknown=UNKNOWN,
     )
@@ -160,8 +160,8 @@ def _overall(metric: str) -> Measure[IdiolinkMetrics]:
 SCORES = tuple(_overall(metric) for metric in MEASURES)
 """Measures that read R-Precision and nDCG@10 over all queries from a metric file."""
 BM25 = (
-    Measure[IdiolinkMetrics]("k1", lambda item: item.tuning.chosen.k1 if item.tuning else None),
-    Measure[IdiolinkMetrics]("b", lambda item: item.tuning.chosen.b if item.tuning else None),
+    Measure[IdiolinkMetrics]("k1", lambda run: run.tuning.chosen.k1 if run.tuning else None),
+    Measure[IdiolinkMetrics]("b", lambda run: run.tuning.chosen.b if run.tuning else None),
 )
 """Measures that read the tuned parameters of BM25 from a metric file."""
 
@@ -192,16 +192,17 @@ def idiolink_metrics(
         documents with the query's meaning as relevant.
     """
     queries = dataset.queries
-    known_depth = depth if depth < len(dataset.documents) else None
-    of_meaning = meaning_qrels(queries, dataset.documents)
-    of_subject = subject_qrels(queries, dataset.documents)
-    of_both = {
-        query: {document: 1 for document in documents if document in of_subject[query]}
-        for query, documents in of_meaning.items()
+    # A run that ranks the whole index has no cutoff.
+    cutoff = depth if depth < len(dataset.documents) else None
+    same_meaning = meaning_qrels(queries, dataset.documents)
+    same_subject = subject_qrels(queries, dataset.documents)
+    same_meaning_and_subject = {
+        query: {document: 1 for document in documents if document in same_subject[query]}
+        for query, documents in same_meaning.items()
     }
-    scores = score_queries(run, of_meaning, depth=known_depth)
-    subject_scores = score_queries(run, of_subject, depth=known_depth)
-    both_scores = score_queries(run, of_both, depth=known_depth)
+    scores = score_queries(run, same_meaning, depth=cutoff)
+    subject_scores = score_queries(run, same_subject, depth=cutoff)
+    both_scores = score_queries(run, same_meaning_and_subject, depth=cutoff)
     by_pie = _means_by("pie", queries, scores)
     metrics = IdiolinkMetrics(
         split=dataset.split,
@@ -224,14 +225,14 @@ def idiolink_metrics(
     )
     for query, query_scores in scores.items():
         ranking = in_order(run.get(query, {}))
-        query_scores["first_relevant"] = first_relevant(ranking, of_meaning[query])
+        query_scores["first_relevant"] = first_relevant(ranking, same_meaning[query])
     return metrics, scores
 
 
 def _means_by(
     field: Literal["pie", "usage", "subject"], queries: Sequence[Meaning], scores: QueryScores
 ) -> dict[str, RankingScores]:
-    """Return the mean scores of the queries with the same PIE, usage or subject, by this value."""
+    """Map each PIE, usage or subject (the value of `field`) to the mean scores of its queries."""
     query_ids = defaultdict(list)
     for query in queries:
         query_ids[getattr(query, field)].append(query.id)
@@ -239,9 +240,10 @@ def _means_by(
 
 
 def _intervals(by_pie: Mapping[str, RankingScores], resamples: int) -> dict[str, Interval]:
-    """Return the bootstrap interval of the mean over queries, by metric.
+    """Return the 95% bootstrap interval of the mean score over queries, by metric.
 
-    PIEs are resampled with all their queries. A metric with an unknown score has no interval.
+    PIEs are resampled with all their queries. A metric has no interval if its score is unknown or
+    there is a single PIE.
     """
     query_counts = [scores.queries for scores in by_pie.values()]
     intervals = {}

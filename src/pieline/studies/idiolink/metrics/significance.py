@@ -24,7 +24,7 @@ METRICS = tuple(MEASURES)
 class RankingComparison(Record):
     """Comparison of two query modes of a model, or of two models in a query mode, on one metric.
 
-    All values are null if the score of some query is unknown.
+    The difference, the interval and the p-values are null if the score of some query is unknown.
 
     Attributes:
         difference: Mean score of `second` minus mean score of `first` (fraction).
@@ -45,15 +45,15 @@ class RankingComparison(Record):
 def _difference(metric: str) -> Measure[RankingComparison]:
     return share(
         f"{metric}_difference",
-        lambda pair: pair.difference,
-        lambda pair: pair.interval,
+        lambda comparison: comparison.difference,
+        lambda comparison: comparison.interval,
         unit="points",
         unknown=UNKNOWN,
     )
 
 
 DIFFERENCES = {metric: _difference(metric) for metric in METRICS}
-"""Measure that reads the difference in each metric from a comparison."""
+"""Measure that reads the difference from a comparison, by the metric that was compared."""
 
 
 class ModeSignificance(Measured):
@@ -88,8 +88,9 @@ def compare_modes(
     """Test every pair of query modes on both metrics, using the same queries.
 
     Args:
-        scores: Scores of each query, by query mode. Pairs have the order of the query modes.
-        pies: PIE of each query.
+        scores: Scores of each query, by query mode. The second mode of a pair comes after the first
+            mode in this mapping.
+        pies: PIE of each query, by query id.
         permutations: Maximum number of sign patterns (see `randomization_test`).
         resamples: Number of resamples of the PIEs for the intervals.
         seed: Seed of patterns and resamples, which all pairs share.
@@ -130,8 +131,8 @@ def compare_models(
     """Test every pair of models on both metrics, using the same queries in one query mode.
 
     Args:
-        scores: Mean scores over the queries of each PIE, by model. Pairs have the order of the
-            models.
+        scores: Mean scores over the queries of each PIE, by model. The second model of a pair comes
+            after the first model in this mapping.
         permutations: Maximum number of sign patterns (see `randomization_test`).
         resamples: Number of resamples of the PIEs for the intervals.
         seed: Seed of patterns and resamples, which all pairs share.
@@ -143,11 +144,14 @@ def compare_models(
     queries_per_pie = [any_scores[pie].queries for pie in pies]
     comparisons = []
     for metric in METRICS:
-        means = {
+        means_by_model = {
             model: np.array([getattr(pie_scores[pie], metric) for pie in pies], dtype=float)
             for model, pie_scores in scores.items()
         }
-        sums_per_pie = [(means[second] - means[first]) * queries_per_pie for first, second in pairs]
+        sums_per_pie = []
+        for first, second in pairs:
+            differences = means_by_model[second] - means_by_model[first]
+            sums_per_pie.append(differences * queries_per_pie)
         comparisons += _compare_pairs(
             metric,
             pairs,
@@ -170,7 +174,9 @@ def _compare_pairs(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test all pairs on one metric; if the score of some query is unknown, all values are None.
+    """Test all pairs on one metric.
+
+    If the score of some query is unknown, the comparisons contain None instead of results.
 
     Args:
         metric: Name of the metric.

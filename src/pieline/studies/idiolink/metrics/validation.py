@@ -17,7 +17,7 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 def ndcg_at_10(run: Scores, qrels: Scores) -> float:
-    """Return the mean nDCG@10 over queries (fraction); a run must rank ten documents per query."""
+    """Return the mean nDCG@10 over queries (fraction); `run` must rank ten documents per query."""
     scores = calculate({"ndcg_at_10": nDCG @ 10}, run, qrels)
     return fmean(query_scores["ndcg_at_10"] for query_scores in scores.values())
 
@@ -25,7 +25,7 @@ def ndcg_at_10(run: Scores, qrels: Scores) -> float:
 def calculate(
     measures: Mapping[str, Measure], run: Scores, qrels: Scores
 ) -> dict[str, dict[str, float]]:
-    """Return the value of each measure, by query and measure; 0 for queries not in the run.
+    """Return the value of each measure for each query; 0 for a query that the run does not rank.
 
     trec_eval reads scores as 32-bit floats, which turns close scores into ties. Therefore, it
     receives negative ranks (see `in_order`) instead of the scores.
@@ -34,6 +34,9 @@ def calculate(
         measures: Measures of ir-measures, by the name that they have in the result.
         run: The ranking.
         qrels: Relevant documents of each query.
+
+    Returns:
+        The values by query id and name of the measure.
     """
     relevance = {
         query: {document: int(grade) for document, grade in documents.items()}
@@ -47,7 +50,7 @@ def calculate(
     }
     name_by_measure = {str(measure): name for name, measure in measures.items()}
     results = {query: dict.fromkeys(measures, 0.0) for query in qrels}
-    for metric in ir_measures.iter_calc(list(measures.values()), relevance, negative_ranks):
-        name = name_by_measure[str(metric.measure)]
-        results[metric.query_id][name] = float(metric.value)
+    for result in ir_measures.iter_calc(list(measures.values()), relevance, negative_ranks):
+        name = name_by_measure[str(result.measure)]
+        results[result.query_id][name] = float(result.value)
     return results

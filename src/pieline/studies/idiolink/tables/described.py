@@ -42,7 +42,7 @@ COLUMNS = [
     Column("queries", "Queries"),
     Column("documents", "Documents"),
 ]
-_AGAINST = "validation against reviewers"
+_VALIDATION = "validation against reviewers"
 CONSTRUCTION_LABELS = {
     "candidate_pies": "PIEs that pass the filter",
     "kept_by_any_confidence": "PIEs kept if confidence does not matter",
@@ -58,9 +58,9 @@ CONSTRUCTION_LABELS = {
     "rewritten_texts": "rewritten for clarity",
     "corrected_sense": "sense texts corrected",
     "corrected_literal": "literal texts corrected",
-    "validation_accuracy": f"{_AGAINST}: accuracy (%)",
-    "validation_macro_f1": f"{_AGAINST}: macro F1 (%)",
-    "validation_valid_f1": f"{_AGAINST}: F1 of valid texts (%)",
+    "validation_accuracy": f"{_VALIDATION}: accuracy (%)",
+    "validation_macro_f1": f"{_VALIDATION}: macro F1 (%)",
+    "validation_valid_f1": f"{_VALIDATION}: F1 of valid texts (%)",
     "missed_invalid": "invalid texts judged valid",
     "missed_invalid_share": "invalid texts judged valid (%)",
     "silver_texts": "silver texts",
@@ -105,7 +105,7 @@ def remarks_on_construction(metrics: ConstructionMetrics) -> DataRemarks:
 
 
 def dataset_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our counts for Table 1, and for the numbers that the paper's text mentions."""
+    """Return our counts of PIEs, queries and documents, for Table 1 and the paper's text."""
     checks = load_record(inputs.metrics[0], DatasetChecks)
     files = inputs.metrics
     obstacles = [*remarks_on_texts(checks).obstacles, *checks.conditions.deviations]
@@ -120,6 +120,7 @@ def dataset_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out Table 1: the number of PIEs, queries and documents by split."""
     numbers_by_split = rows_of(numbers, ("scope",))
+    # The last label is that of the total.
     *split_rows, total_row = [
         number_row((label,), COLUMNS, numbers_by_split[split,])
         for split, label in ROW_LABELS.items()
@@ -160,6 +161,7 @@ def construction_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 def construction(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out our numbers for sections 3.2.1 to 3.2.4 next to the printed numbers."""
     metrics = load_record(inputs.metrics[0], ConstructionMetrics)
+    # Without keys, `rows_of` returns a single row.
     [numbers_by_measure] = rows_of(numbers, ()).values()
     rows = [
         number_row((label,), [Column(measure, "this run")], numbers_by_measure)
@@ -204,7 +206,7 @@ class ShownHyperparameters(Hyperparameters):
 
 
 def _parameter(name: str, field: str = "") -> Measure[ShownHyperparameters]:
-    """Return the measure with this name, which reads a field; by default, the field `name`."""
+    """Return a measure called `name` that reads `field`; if `field` is empty, it reads `name`."""
     return Measure(name, attrgetter(field or name))
 
 
@@ -223,11 +225,11 @@ HYPERPARAMETERS = {
     "Min-delta (early stopping)": _parameter("early_stopping_min_delta", "min_delta"),
     "Patience epochs (early stopping)": _parameter("early_stopping_patience_epochs", "patience"),
 }
-"""Measures of Table 3, by label."""
+"""Measures of Table 3, by row label."""
 
 
 def example(inputs: DisplayInputs) -> TableContent:
-    """Build Figure 1 with texts of this run: for its first PIE, a document of each usage."""
+    """Build Figure 1 from this run's first PIE: the first document of each usage."""
     documents = load_jsonl(inputs.files["documents"], Document)
     first_pie = documents[0].pie
     example_by_usage: dict[str, Document] = {}
@@ -266,17 +268,17 @@ EXAMPLE_TABLE = Table(
 def hyperparameter_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the hyperparameters of this run next to those of Table 3.
 
-    The options of `inputs` are the fields of `ShownHyperparameters`; without fine-tuning, there are
-    no options.
+    The options of `inputs` are the fields of `ShownHyperparameters`; there are no options if no
+    model is fine-tuned.
     """
     used = ShownHyperparameters.model_validate(inputs.options) if inputs.options else None
-    reason = "" if used else "no model is fine-tuned in this configuration"
+    why_not_run = "" if used else "no model is fine-tuned in this configuration"
     return described.hyperparameter_numbers(
         inputs,
         HYPERPARAMETERS.values(),
         used,
         file="idiolink_table3",
-        not_run=reason,
+        not_run=why_not_run,
     )
 
 
@@ -287,7 +289,7 @@ def hyperparameters(numbers: pd.DataFrame, _: DisplayInputs) -> TableContent:
 
 
 def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs:
-    """Return inputs with the fields of `ShownHyperparameters`, if models are fine-tuned."""
+    """Return inputs with the hyperparameters as options; no options if no model is fine-tuned."""
     models, settings = models_to_fine_tune(study), study.settings.finetuning
     options: dict[str, Any] = {}
     if models:
@@ -340,9 +342,9 @@ def _checkpoints(study: ConfiguredStudy) -> DisplayInputs:
 
 
 def _printed_name(entry: Any) -> str | None:
-    """Return the name of a model in Table 6, which lists language models by their name in the API.
+    """Return the name of a model in Table 6; None for an embedder that is not in the paper.
 
-    The result is None for embedders that are not in the paper.
+    Table 6 lists language models by their name in the API.
     """
     if entry.kind == "llm":
         _, _, api_name = str(entry.litellm_id).rpartition("/")

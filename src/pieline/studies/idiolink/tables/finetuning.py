@@ -42,14 +42,14 @@ TRAIN_MODES = {
 """Labels of the training modes, in the order of Table 5."""
 LOSSES = {"paper": "equation 2", "released": "released"}
 """Labels of the losses in Table 5 and Figure 3."""
-_JUDGED = (
+_NOTE_ON_VERDICTS = (
     "A mean is within sampling range, but not equal, if it lies in the 95% t interval (Welch) for"
     " the difference between our mean and the paper's of 3 seeds (with one"
     " seed of ours: in the prediction interval). A deviation is within sampling range if it lies in"
     " the F interval for the ratio of two variances; the printed deviations are tested with ddof 1"
     " and with ddof 0, and one of them is enough."
 )
-_TUPLES = {
+_NOTES_ON_TUPLES = {
     "sampled": "Trained with tuples that were sampled as described in section 4.3, not with those"
     " that the authors mined.",
     "released": "Trained with the tuples that the authors mined; those for the sentence modes are"
@@ -58,7 +58,7 @@ _TUPLES = {
 
 
 def finetuned_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers for Table 5: means and standard deviations over seeds."""
+    """Return our numbers for Table 5: means and standard deviations of scores over seeds."""
     return over_seeds(of_rankings(inputs))
 
 
@@ -83,9 +83,9 @@ def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         seeds = "1 seed"
     else:
         seeds = f"{seed_count} seeds (mean ± standard deviation, ddof 1)"
-    tuple_sources = {str(item.conditions.settings.get("tuples")) for item in metrics}
-    notes = [_JUDGED]
-    notes += [note for source, note in _TUPLES.items() if source in tuple_sources]
+    tuple_sources = {str(record.conditions.settings.get("tuples")) for record in metrics}
+    notes = [_NOTE_ON_VERDICTS]
+    notes += [note for source, note in _NOTES_ON_TUPLES.items() if source in tuple_sources]
     notes += notes_on(metrics)
     return scores_table(
         ("Train", "Model", "Loss", "Param"),
@@ -98,12 +98,12 @@ def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _count_seeds(seeds_of_numbers: Iterable[str]) -> int:
-    """Return the maximum number of seeds behind a number; seeds are separated by spaces."""
+    """Return the largest number of seeds in any of the strings, which separate seeds by spaces."""
     return max((len(seeds.split()) for seeds in seeds_of_numbers), default=0)
 
 
 def _fine_tuned_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with all runs of fine-tuned models; None without fine-tuning."""
+    """Return inputs with all runs of fine-tuned models; None if no model is to be fine-tuned."""
     models = study.settings.finetuning.models
     if not models:
         return None
@@ -132,17 +132,17 @@ def shown_loss(ours: pd.DataFrame) -> str:
 
 
 def best_trainings(ours: pd.DataFrame) -> Mapping[tuple[str, str, str], Any]:
-    """Return the best training mode of each model for each query mode and metric, for Figure 3.
+    """Return the numbers of each model's best training mode in each query mode, for Figure 3.
 
     In the span modes, a model may have been trained on sentences or on spans. As in the paper, the
-    training mode with the higher mean is used. Only models trained with `shown_loss` count, if the
-    scores of all their seeds are known.
+    training mode with the higher mean is used, separately for each metric. Only models trained with
+    the loss that `shown_loss` returns count, if the scores of all their seeds are known.
 
     Args:
         ours: Means over seeds (see `finetuned_numbers`).
 
     Returns:
-        Rows of the frame, by model, query mode and metric.
+        Rows of `ours`, by model, query mode and metric.
     """
     has_shown_loss = ours["loss"] == shown_loss(ours)
     is_score = ours["measure"].isin(list(METRICS))
@@ -170,7 +170,7 @@ Means = Mapping[tuple[str, str], float]
 def average_gains(scores: Scores, models: Sequence[str]) -> dict[tuple[str, str], float]:
     """Return the mean gains over models, in points, by gain and metric.
 
-    A gain is omitted if a score of some model is missing.
+    A gain is omitted if a score of some model is missing, or if there are no models.
     """
     average = {}
     for (gain, mode), metric in product(GAINS.items(), METRICS):
@@ -195,16 +195,16 @@ def _gain(gain: str, metric: str) -> Measure[Means]:
 
 
 MEASURES = [_gain(gain, metric) for gain, metric in product(GAINS, METRICS)]
-"""Measures that read each gain in each metric from the mean gains."""
+"""Measures that read the mean gain in each metric from `Means`."""
 
 
 def _averaged_models(inputs: DisplayInputs) -> list[str]:
-    """Return the configured models that are in the paper."""
+    """Return the names of the configured models that are in the paper."""
     return [model.name for model in inputs.own_models() if model.published_as]
 
 
 def gains_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the average gains over the configured models that are in the paper."""
+    """Return the average gains, in points, over the configured models that are in the paper."""
     our_scores, averaged_models = of_rankings(inputs), _averaged_models(inputs)
     rows: Any = our_scores.itertuples()
     scores = {(row.model, row.query_mode, row.measure): row.ours for row in rows}
@@ -228,8 +228,9 @@ def gains_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 def gains(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the average gains over the paper's models, in points."""
+    # Without keys, `rows_of` returns a single row.
     [numbers_by_measure] = rows_of(numbers, ()).values()
-    models = pluralize(len(_averaged_models(inputs)), "model")
+    model_count = pluralize(len(_averaged_models(inputs)), "model")
     rows = []
     for gain, label in _GAIN_LABELS.items():
         columns = [Column(f"{gain}_gain_{metric}", "") for metric in METRICS]
@@ -237,15 +238,15 @@ def gains(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     return TableContent(
         heads=(headers(["Gain", *METRICS.values()]),),
         groups=(Group(tuple(rows)),),
-        caption=f"Average gains from instructions, span embedding and both over {models}, in points"
-        " relative to the sentence embedding without instructions.",
+        caption=f"Average gains from instructions, span embedding and both over {model_count}, in"
+        " points relative to the sentence embedding without instructions.",
         notes=notes_on(load_records(inputs.metrics, IdiolinkMetrics)),
         wide=False,
     )
 
 
 def _zero_shot_embedders(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the zero-shot runs of the embedders; None without embedders."""
+    """Return inputs with the embedders' zero-shot runs; None if no embedder is evaluated."""
     models = models_of_kinds(study, models_to_rank(study), "embedder")
     if not models:
         return None

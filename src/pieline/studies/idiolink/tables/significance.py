@@ -43,7 +43,7 @@ _COLUMNS = [Column(DIFFERENCES[name].name, label, interval=2) for name, label in
 
 
 def significance_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the differences between the query modes of each model and seed."""
+    """Return the differences in both metrics between the query modes of each model and seed."""
     numbers = OurNumbers(inputs.study)
     tests = load_records(inputs.metrics, ModeSignificance)
     for test, path in zip(tests, inputs.metrics, strict=True):
@@ -68,9 +68,8 @@ def significance(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     keys = ("model", "train_mode", "loss", "seed", "against", "query_mode")
     for key, differences in rows_of(numbers, keys).items():
         model, train_mode, loss, seed, first_mode, second_mode = key
-        label = labels[model]
-        if train_mode:
-            label += f" ({mode_label(train_mode)}, {loss} loss, seed {seed})"
+        training = f" ({mode_label(train_mode)}, {loss} loss, seed {seed})" if train_mode else ""
+        label = labels[model] + training
         row = _row((label, mode_label(first_mode), mode_label(second_mode)), differences)
         rows_by_model.setdefault(label, []).append(row)
     tests = load_records(inputs.metrics, ModeSignificance)
@@ -109,7 +108,7 @@ SIGNIFICANCE_TABLE = Table(
 
 
 def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the differences between all pairs of models in each query mode."""
+    """Return the differences in both metrics between all pairs of models in each query mode."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
     for mode in QUERY_MODES:
@@ -192,7 +191,7 @@ _TESTED = (
     "each with its 95% interval and the {p}-value of a two-sided paired randomization test,"
     " corrected by Holm's procedure"
 )
-"""Part of both captions, in which {p} is formatted as a symbol."""
+"""Phrase in the captions of both tables of tests; {p} stands for the symbol p."""
 
 
 def _table(
@@ -203,7 +202,7 @@ def _table(
     Args:
         header: Header of the first column.
         groups: Rows of each group.
-        caption: Caption, in which {p} is formatted as a symbol.
+        caption: Caption, in which {p} stands for the symbol p.
         notes: Notes below the table.
     """
     heads = [Head(header), Head("First"), Head("Second")]
@@ -221,16 +220,17 @@ def _table(
 
 
 def _describe_resampling(pies: int, queries: int, resamples: int, patterns: int) -> str:
-    """Return the caption text on resampling, which is the same for all tests in a table."""
-    all_or_empty = "all " if patterns == 2**pies else ""
+    """Return the sentence of a caption that describes the resampling in all tests of the table."""
+    are_all_patterns = patterns == 2**pies
+    quantifier = "all " if are_all_patterns else ""
     return (
         f"The {pies} PIEs were resampled with all their queries ({queries}): {resamples:,}"
-        f" bootstrap samples, and {all_or_empty}{patterns:,} sign patterns over PIEs."
+        f" bootstrap samples, and {quantifier}{patterns:,} sign patterns over PIEs."
     )
 
 
 def _row(labels: tuple[str, ...], differences: Mapping[str, Number]) -> Row:
-    """Return the row of a pair: the difference in each metric, and the corrected p-value."""
+    """Return the row of a pair: for each metric, the difference and its corrected p-value."""
     cells: list[Cell] = []
     for column in _COLUMNS:
         p_value = rounded(differences[column.measure].p_holm, 4)
@@ -239,7 +239,7 @@ def _row(labels: tuple[str, ...], differences: Mapping[str, Number]) -> Row:
 
 
 class PieMeans(NamedTuple):
-    """Means over models, all over the same models.
+    """Mean scores or gains of PIEs; every mean is over the same models.
 
     Attributes:
         values: Means by PIE (rows) and query mode (columns).
@@ -251,7 +251,7 @@ class PieMeans(NamedTuple):
 
 
 def by_pie_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the scores of each PIE; the scores of fine-tuned models are means over seeds."""
+    """Return each model's scores on each PIE; those of fine-tuned models are means over seeds."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
     for record, path in zip(records, inputs.metrics, strict=True):
@@ -315,6 +315,7 @@ def _average_over_models(values: "pd.Series[float]") -> PieMeans:
         modes_by_model[model].add(mode)
     shown_modes = max(modes_by_model.values(), key=len, default=set())
     if not shown_modes:
+        # The empty set is a subset of the modes of every model.
         averaged_models = []
     else:
         averaged_models = [
@@ -327,7 +328,7 @@ def _average_over_models(values: "pd.Series[float]") -> PieMeans:
 
 
 def notes_on_means(means: PieMeans, ours: pd.DataFrame, labels: Mapping[str, str]) -> list[str]:
-    """Return notes that name the zero-shot models that are averaged and that are not averaged."""
+    """Return notes that list the averaged zero-shot models and, if any, the omitted models."""
     zero_shot_models = ours.loc[ours["train_mode"] == "", "model"].unique()
     omitted_models = [model for model in zero_shot_models if model not in means.models]
     averaged = ", ".join(labels[model] for model in means.models) or "no model"
@@ -364,7 +365,7 @@ def by_pie(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def by_pie_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with all zero-shot and fine-tuned runs; None without zero-shot runs."""
+    """Return inputs with all zero-shot and fine-tuned runs; None if there are no zero-shot runs."""
     models = models_to_rank(study)
     runs = zero_shot_runs(study, models)
     if not runs:

@@ -80,7 +80,7 @@ MARKS = (
 
 
 def run_of(metrics: IdiolinkMetrics) -> dict[str, str]:
-    """Return the keys of a run in the frame of numbers."""
+    """Return the keys of the run with these metrics in the frame of numbers."""
     index = paths.index_of(metrics.composition)
     return paths.keys_of(index, metrics.model, metrics.query_mode, metrics.seed)
 
@@ -110,7 +110,7 @@ def released_obstacles(metrics: IdiolinkMetrics) -> list[str]:
 
 
 def released_note(metrics: IdiolinkMetrics) -> str:
-    """Return why a run's scores may differ from the authors' scores; empty without a reason."""
+    """Return why a run's scores may differ from the authors' scores; empty if none is known."""
     has_instructions = metrics.query_mode.startswith("instruction")
     if has_instructions and metrics.conditions.settings.get("inputs") == "paper":
         return OTHER_TEXT
@@ -118,7 +118,7 @@ def released_note(metrics: IdiolinkMetrics) -> str:
 
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
-    """Return notes on the data, the inputs and the missing scores of a table or figure."""
+    """Return notes for a table or figure on the data, input formats and unknown scores."""
     records = list(measured)
     notes = []
     if not all(data_is_explained(record) for record in records):
@@ -137,7 +137,7 @@ def _lacks_score(metrics: IdiolinkMetrics) -> bool:
 def of_rankings(
     inputs: DisplayInputs, measures: Iterable[Measure[IdiolinkMetrics]] = SCORES
 ) -> pd.DataFrame:
-    """Return our numbers for all runs; by default, the scores over all queries."""
+    """Return our numbers for all runs; by default, R-Precision and nDCG@10 over all queries."""
     records = load_records(inputs.metrics, IdiolinkMetrics)
     return of_runs(
         inputs,
@@ -166,13 +166,17 @@ def scores_table(
     """
     blank = Head("", span=len(labels))
     modes_per_metric = 2  # by sentence and by span
-    metrics = [Head(label, span=modes_per_metric) for label in METRICS.values()]
-    instructions = [
+    metric_heads = [Head(label, span=modes_per_metric) for label in METRICS.values()]
+    instruction_heads = [
         Head(f"{which} instructions", span=modes_per_metric * len(METRICS))
         for which in ("without", "with")
     ]
     content = TableContent(
-        heads=((blank, *instructions), (blank, *metrics, *metrics), headers(labels, SCORE_COLUMNS)),
+        heads=(
+            (blank, *instruction_heads),
+            (blank, *metric_heads, *metric_heads),
+            headers(labels, SCORE_COLUMNS),
+        ),
         groups=tuple(
             Group(tuple(with_arrows(row) for row in rows), title)
             for title, rows in groups.items()
@@ -292,7 +296,7 @@ def bm25(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     ]
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     notes = notes_on(metrics)
-    if any(item.tuning and not item.tuning.grid for item in metrics):
+    if any(record.tuning and not record.tuning.grid for record in metrics):
         notes = (UNTUNED, *notes)
     return TableContent(
         heads=(headers(["Query"], columns),),
@@ -323,7 +327,7 @@ BM25_TABLE = Table(
 
 
 def ablation_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our numbers by index composition: all scores, and the k1 and b of BM25."""
+    """Return all scores by index composition, and for BM25 also the tuned k1 and b."""
     numbers = of_rankings(inputs, [*SCORES, *BM25])
     is_parameter = numbers["measure"].isin([measure.name for measure in BM25])
     # Only BM25 has parameters.
@@ -402,7 +406,7 @@ subject as relevant.
 
 
 def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return our scores for all runs and scopes of which the authors' scores are public."""
+    """Return our scores for the runs and scopes for which the authors' scores are public."""
     scope_numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
     for metrics, path in zip(records, inputs.metrics, strict=True):
@@ -425,6 +429,7 @@ def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     ours = pd.concat([overall_numbers, scope_numbers.frame()])
     theirs = read_released(inputs.files, inputs.names())
     assert theirs is not None
+    # The merge drops scores of ours without a score of the authors.
     keys = list(KEYS)
     return ours.merge(theirs[keys], on=keys)
 
@@ -435,14 +440,14 @@ def released_run(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     There is a row for each model, index composition and query mode in `numbers`.
     """
     numbers_by_run = rows_of(numbers, ("model", "composition", "query_mode"), across=("scope",))
-    columns = [f"{scope} {metric}".strip() for metric, scope in product(METRICS, _SCOPES)]
+    column_names = [f"{scope} {metric}".strip() for metric, scope in product(METRICS, _SCOPES)]
     groups = []
     for model in inputs.models:
         rows = []
         for composition, mode in product(COMPOSITION_LABELS, QUERY_MODES):
             if run_numbers := numbers_by_run.get((model.name, composition, mode)):
                 labels = (model.label, COMPOSITION_LABELS[composition], mode_label(mode))
-                cells = tuple(_cell_of_released(run_numbers.get(column)) for column in columns)
+                cells = tuple(_cell_of_released(run_numbers.get(name)) for name in column_names)
                 rows.append(Row(labels, cells))
         groups.append(Group(tuple(rows)))
     metric_heads = [Head(label, span=len(_SCOPES)) for label in METRICS.values()]
@@ -475,7 +480,7 @@ def _cell_of_released(number: Number | None) -> Cell:
 
 
 def _authors_run_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with all zero-shot runs and the authors' scores; None without the scores."""
+    """Return inputs with all zero-shot runs and the authors' scores; None if either is missing."""
     authors_file, models = authors_run_file(study), models_to_rank(study)
     runs = zero_shot_runs(study, models, *study.settings.compositions)
     inputs = inputs_with_metrics(study, runs, models)
@@ -505,8 +510,8 @@ def _notes_on_agreement(numbers: pd.DataFrame) -> list[str]:
         return []
     agreement_by_mode = []
     for mode, verdicts in compared.groupby("query_mode", sort=False)["released_verdict"]:
-        equal = (verdicts == EQUAL).sum()
+        equal_count = (verdicts == EQUAL).sum()
         score_count = pluralize(len(verdicts), "score")
-        agreement_by_mode.append(f"{mode_label(str(mode))}: {equal} of {score_count}")
+        agreement_by_mode.append(f"{mode_label(str(mode))}: {equal_count} of {score_count}")
     agreement = "; ".join(agreement_by_mode)
     return [f"Equal to the authors' run at four digits (as fractions): {agreement}."]

@@ -266,7 +266,7 @@ class _Training:
         return total_loss / tuple_count
 
     def _batches(self, order: npt.NDArray[np.int_]) -> list[npt.NDArray[np.int_]]:
-        """Divide indices of tuples into batches; `drop_last` drops an incomplete last batch."""
+        """Divide tuple indices into batches; `drop_last` drops an incomplete last batch."""
         size = self.settings.batch_size
         batches = [order[start : start + size] for start in range(0, len(order), size)]
         if self.settings.drop_last:
@@ -362,8 +362,8 @@ class _Training:
             query_vectors = self._encode(self._query_texts(queries), by_span=self.by_span)
             document_vectors = self._encode(documents, by_span=False)
         # Shape (batch, documents per tuple, dimensions); the positive is the first document.
-        by_tuple = document_vectors.float().unflatten(0, (len(batch), -1))  # type: ignore[no-untyped-call]
-        positives, negatives = by_tuple[:, 0], by_tuple[:, 1:]
+        vectors_by_tuple = document_vectors.float().unflatten(0, (len(batch), -1))  # type: ignore[no-untyped-call]
+        positives, negatives = vectors_by_tuple[:, 0], vectors_by_tuple[:, 1:]
         loss = LOSSES[self.settings.loss](query_vectors.float(), positives, negatives)
         if not torch.isfinite(loss):
             raise UserError(
@@ -410,8 +410,10 @@ def _encode_batch(tokenized: TokenizedTexts, indices: Sequence[int], by_span: bo
 
 def _epochs_since_improvement(scores: Sequence[float], min_delta: float) -> int:
     """Return the number of epochs since the score last improved by more than `min_delta`."""
-    reference_score, improved_epoch = -1.0, 0
+    reference_score = -1.0  # below any nDCG@10
+    improved_epoch = 0
     for epoch, score in enumerate(scores, start=1):
         if score > reference_score + min_delta:
-            reference_score, improved_epoch = score, epoch
+            reference_score = score
+            improved_epoch = epoch
     return len(scores) - improved_epoch

@@ -57,7 +57,7 @@ class Hyperparameters(Frozen):
 
 TABLE_3 = Hyperparameters()
 BATCH_SIZES = {"drama-1b": 8}
-"""Batch sizes of the models for which Table 3 prints another batch size."""
+"""Batch size of each model for which Table 3 prints a separate batch size."""
 
 
 class TrainingSettings(Hyperparameters):
