@@ -23,7 +23,7 @@ from pieline.models.llm import LLMEntry
 from pieline.models.llm_weights import weights_path
 
 ENOUGH_ANSWERS = 20
-"""Minimum number of recorded answers whose mean length is used for new answers."""
+"""Minimum number of recorded answers to estimate the length of new answers from."""
 
 THOUGHT_TOKENS = 1000
 """Expected thinking tokens per answer if too few comparable answers are recorded."""
@@ -111,7 +111,7 @@ def _estimate_group(
     remade: Collection[str],
     on_papers_data: bool,
 ) -> TaskEstimate:
-    """Estimate tasks of the same kind and model.
+    """Estimate calls, tokens and cost of tasks of the same kind and model.
 
     Args:
         tasks: Tasks, at least one.
@@ -124,7 +124,7 @@ def _estimate_group(
     total = Estimate(entry)
     is_rough = False
     unknown_files: set[str] = set()
-    bases: dict[str, None] = {}  # in the order of the tasks
+    bases: dict[str, None] = {}  # a set in the order of the tasks
     # Equal questions are asked once per recordings file.
     questions_by_file: dict[str, set[Question]] = {}
     for task in tasks:
@@ -179,18 +179,18 @@ def _recorded_lengths(
     entries: Mapping[tuple[str, str], LLMEntry],
     answers_by_file: Mapping[str, Mapping[str, Answer]],
 ) -> dict[AnswerKind, dict[str, list[int]]]:
-    """Return the output tokens of each recorded answer, by kind of answer and model.
+    """Return the number of output tokens of each recorded answer, by kind of answer and by model.
 
-    Hand-written answers and answers with impossible token counts are left out.
+    Hand-written answers and answers with missing or impossible token counts are left out.
     """
     lengths: dict[AnswerKind, dict[str, list[int]]] = {}
     for (kind, model), tasks in groups.items():
         bills_thoughts = entries[kind, model].bills_thoughts
         # Tasks may share a recordings file, whose answers count once.
-        files = {(task.likely_output_tokens(), task.recordings) for task in tasks}
-        for expected_tokens, path in files:
-            by_model = lengths.setdefault((kind, expected_tokens, bills_thoughts), {})
-            lengths_of_model = by_model.setdefault(model, [])
+        tokens_and_files = {(task.likely_output_tokens(), task.recordings) for task in tasks}
+        for expected_tokens, path in tokens_and_files:
+            lengths_by_model = lengths.setdefault((kind, expected_tokens, bills_thoughts), {})
+            lengths_of_model = lengths_by_model.setdefault(model, [])
             for answer in answers_by_file[path].values():
                 if answer.origin != "asked" or largest_count(answer) > MOST_TOKENS:
                     continue
@@ -204,8 +204,9 @@ def _likely_tokens(
 ) -> tuple[int, str]:
     """Return the expected output tokens of one answer, and what the expectation is based on.
 
-    The expectation is the mean length of the model's recorded answers, else of all models' recorded
-    answers, if there are at least `ENOUGH_ANSWERS`. Otherwise, the task states the expectation.
+    The expectation is the mean length of the model's recorded answers of the same kind, else of all
+    models' recorded answers of this kind, if there are at least `ENOUGH_ANSWERS`. Otherwise, the
+    task states the expectation.
     """
     expected = task.likely_output_tokens()
     lengths_by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
@@ -223,7 +224,7 @@ def _likely_tokens(
 def list_ending_models(
     estimates: Iterable[TaskEstimate], entries: Mapping[str, LLMEntry], today: date | None = None
 ) -> list[str]:
-    """Return a line for each estimate with missing answers whose model ends soon or has ended.
+    """Return a line for each estimate with missing answers if its model ends soon or has ended.
 
     The lines are sorted by shutdown date. Models that ended on an unknown date are left out.
 
@@ -234,33 +235,33 @@ def list_ending_models(
     """
     today = today or date.today()
     dated_lines = []
-    for estimated in estimates:
-        entry = entries[estimated.model]
-        has_missing_answers = bool(estimated.estimate.to_ask or estimated.unknown)
+    for task_estimate in estimates:
+        entry = entries[task_estimate.model]
+        has_missing_answers = bool(task_estimate.estimate.to_ask or task_estimate.unknown)
         if not isinstance(entry.ends, date) or not has_missing_answers:
             continue
         days_left = (entry.ends - today).days
         if days_left > ENDS_SOON_DAYS:
             continue
-        model, missing = estimated.model, _describe_missing(estimated, entry)
+        model, missing = task_estimate.model, _describe_missing(task_estimate, entry)
         if days_left > 0:
             state = f"record now: {model} ends on {entry.ends}, in {pluralize(days_left, 'day')}"
         else:
             state = f"left out: {model} ended on {entry.ends}, so only a gateway may serve it"
-        dated_lines.append((entry.ends, f"{state}; {estimated.kind}: {missing}"))
+        dated_lines.append((entry.ends, f"{state}; {task_estimate.kind}: {missing}"))
     return [line for _, line in sorted(dated_lines)]
 
 
-def _describe_missing(estimated: TaskEstimate, entry: LLMEntry) -> str:
-    """Return the number and cost of missing answers, and whether further questions are unknown."""
-    cost = estimated.estimate
+def _describe_missing(task_estimate: TaskEstimate, entry: LLMEntry) -> str:
+    """Describe the missing answers of an estimate: their number and cost, and unknown questions."""
+    cost = task_estimate.estimate
     descriptions = []
     if cost.to_ask:
         descriptions.append(
             f"{pluralize(cost.to_ask, 'question')} missing, likely"
             f" {format_usd(entry, cost.likely_usd)}, at most {format_usd(entry, cost.usd)}"
         )
-    if estimated.unknown:
+    if task_estimate.unknown:
         is_partly_known = bool(cost.to_ask)
         descriptions.append(
             "more once all data exists" if is_partly_known else "its data does not exist yet"
@@ -290,9 +291,13 @@ def cap_warning(estimates: Iterable[TaskEstimate], settings: LLMSettings) -> str
     """Return a warning if the spending cap may stop the run early, else an empty string."""
     if not settings.max_cost_usd:
         return ""
-    paid = [item.estimate for item in estimates if item.entry.paid and item.estimate.to_ask]
-    likely_usd = sum(cost.likely_usd or 0.0 for cost in paid)
-    max_usd = sum(cost.usd or 0.0 for cost in paid)
+    paid_estimates = [
+        task_estimate.estimate
+        for task_estimate in estimates
+        if task_estimate.entry.paid and task_estimate.estimate.to_ask
+    ]
+    likely_usd = sum(cost.likely_usd or 0.0 for cost in paid_estimates)
+    max_usd = sum(cost.usd or 0.0 for cost in paid_estimates)
     left_usd = remaining_usd(settings)
     if left_usd >= max_usd:
         return ""
@@ -331,10 +336,10 @@ def notices(
 def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] = ()) -> None:
     """Check that all answers of the tasks are recorded or can be obtained from the models.
 
-    Prints one line on stderr for each model that fails the check. If such a model has ended and
-    lacks nothing but whole recordings files, the line is only a warning, because the run leaves out
-    these files. A task whose inputs are missing or will be recreated (`remade`) is checked only if
-    its recordings file does not exist.
+    Prints one line on stderr for each model that fails the check. If such a model has ended, and
+    only tasks without a recordings file lack answers, the line is only a warning, because the run
+    leaves out these tasks. A task whose inputs are missing or will be recreated (`remade`) is
+    checked only if its recordings file does not exist.
 
     Raises:
         UserError: Some answers are not recorded, and their models cannot be queried.
@@ -354,9 +359,9 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
             continue
         problem = f"{model} ({missing}): {', '.join(reasons)}"
         begun_tasks = [task for task in model_tasks if Path(task.recordings).exists()]
-        begun_lack_answers = bool(_summarize_missing(begun_tasks, settings, remade))
+        begun_tasks_lack_answers = bool(_summarize_missing(begun_tasks, settings, remade))
         # The run leaves out the tasks of an ended model that have no recordings.
-        if settings.end_reason(entry) and not begun_lack_answers:
+        if settings.end_reason(entry) and not begun_tasks_lack_answers:
             print(f"warning: {problem}", file=sys.stderr)
         else:
             problems.append(problem)
@@ -389,16 +394,14 @@ def _summarize_missing(
 ) -> str:
     """Return a summary of the missing answers of one model's tasks; empty if there are none."""
     is_fresh = settings.mode == "fresh"  # then, recorded answers do not count
-    has_recordings = [Path(task.recordings).exists() and not is_fresh for task in tasks]
-    to_ask = sum(estimated.estimate.to_ask for estimated in estimate_tasks(tasks, settings, remade))
-    # The questions of these runs cannot be counted.
-    unrecorded_runs = 0
-    for task, is_recorded in zip(tasks, has_recordings, strict=True):
-        if not is_recorded and missing_inputs(task, remade):
-            unrecorded_runs += 1
+    unrecorded_tasks = [task for task in tasks if is_fresh or not Path(task.recordings).exists()]
+    task_estimates = estimate_tasks(tasks, settings, remade)
+    to_ask = sum(task_estimate.estimate.to_ask for task_estimate in task_estimates)
+    # The questions of a task with missing inputs cannot be counted.
+    unrecorded_runs = sum(bool(missing_inputs(task, remade)) for task in unrecorded_tasks)
     if not to_ask and not unrecorded_runs:
         return ""
-    if not any(has_recordings):
+    if len(unrecorded_tasks) == len(tasks):
         return "all are asked again" if is_fresh else "nothing is recorded"
     descriptions = []
     if to_ask:

@@ -20,6 +20,7 @@ GRACE_S = 10.0
 _NO_SIGNAL = 0
 """Signal number with which the kernel only checks whether the process group exists."""
 _POLL_S = 0.1
+"""Seconds between two checks of the pipe and the server."""
 _PR_SET_PDEATHSIG = 1
 """Constant of Linux's prctl: set the signal that a process gets when its parent dies."""
 

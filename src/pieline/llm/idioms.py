@@ -199,7 +199,7 @@ def _read_bare_answer(plain: str) -> Reading | None:
 
 
 def _without_candidates(pieces: Sequence[Piece], text: str) -> list[Piece]:
-    """Return the pieces that are not candidates; all pieces if every piece is a candidate."""
+    """Return the pieces with neither candidates nor literal phrases; all pieces if none remain."""
     answers = []
     for index, piece in enumerate(pieces):
         if _has_candidates(piece.result) or _is_called_literal(piece, pieces[:index], text):
@@ -269,7 +269,7 @@ def _read_label(text: str, label: re.Match[str]) -> tuple[int, Result | None]:
     if kind is None:
         return start, None
     space = _SPACE.match(text, start)
-    assert space  # it matches nothing, too
+    assert space  # the pattern also matches an empty text
     value_start = space.end()
     if text[value_start : value_start + 1] not in ("{", "["):
         return _read_label_text(text, start, kind, label["label"])
@@ -341,8 +341,8 @@ def _read_announced_json(value: Json, clause: str, kind: Kind | None) -> Reading
         CandidatesError: The clause announces candidates or literal expressions.
     """
     idioms, rule = read_value(value.value)
-    is_list = isinstance(value.value, list) or not value.value
-    is_empty_list = is_list and not idioms
+    is_list_or_empty = isinstance(value.value, list) or not value.value
+    is_empty_list = is_list_or_empty and not idioms
     may_list_none = is_empty_list and kind != "candidates" and not denies_idioms(clause)
     if (idioms or may_list_none) and announces_others(clause):
         if idioms or not announces_candidates(clause):
@@ -352,12 +352,12 @@ def _read_announced_json(value: Json, clause: str, kind: Kind | None) -> Reading
         rule = _NO_CANDIDATES
     elif kind:
         rule = f"labeled {rule}"
-    overrules = not is_list or kind in ("answer", "idioms")
+    overrules = not is_list_or_empty or kind in ("answer", "idioms")
     return Reading(idioms, rule, value.outcome, overrules)
 
 
 def _result_of(read: Callable[[], Reading]) -> Result:
-    """Return the reading, or the error that explains why there is none."""
+    """Return the reading that `read` returns, or the `AmbiguousError` that it raises."""
     try:
         return read()
     except AmbiguousError as problem:
@@ -365,21 +365,19 @@ def _result_of(read: Callable[[], Reading]) -> Result:
 
 
 def _has_candidates(result: Result) -> bool:
-    """Return whether a piece names candidates, or states that there are no candidates."""
+    """Return whether a result names only candidates, or states that there are no candidates."""
     if isinstance(result, Reading):
         return result.rule == _NO_CANDIDATES
     return isinstance(result, CandidatesError)
 
 
 def _is_called_literal(piece: Piece, earlier_pieces: Iterable[Piece], text: str) -> bool:
-    """Return whether a labeled text after JSON names a phrase that is then called literal."""
+    """Return whether a piece is labeled text after JSON, and the later text calls it literal."""
     reading = piece.result
     if not isinstance(reading, Reading) or reading.rule != _LABELED_TEXT or not reading.idioms:
         return False
-    earlier_readings = [
-        earlier for earlier in earlier_pieces if isinstance(earlier.result, Reading)
-    ]
-    follows_json = any(text[earlier.end - 1] in "]}" for earlier in earlier_readings)
+    earlier_answers = [earlier for earlier in earlier_pieces if isinstance(earlier.result, Reading)]
+    follows_json = any(text[earlier.end - 1] in "]}" for earlier in earlier_answers)
     if not follows_json:
         return False
     later_views = find_views(text[piece.end :])
@@ -436,7 +434,7 @@ class _ObjectFields(NamedTuple):
 
 
 def _group_fields(value: dict[str, Any], *, is_item: bool) -> _ObjectFields:
-    """Group the fields of an object.
+    """Group the fields of an object by what they state about idioms.
 
     Raises:
         AmbiguousError: A key occurs twice, with different values.
@@ -472,7 +470,7 @@ def _group_fields(value: dict[str, Any], *, is_item: bool) -> _ObjectFields:
 
 
 def _kind_of_field(key: str, item: Any, *, is_item: bool, is_only_field: bool) -> str | None:
-    """Return the kind of a key; None if the value under the key names no idioms or candidates."""
+    """Return the kind of a field's key; None if the field names neither idioms nor candidates."""
     kind = kind_of(key)
     if kind is not None:
         return kind
@@ -493,16 +491,16 @@ def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], st
     """
     if not value:
         return [], "empty object"
-    items = _items_by_key(value) if is_item else []
+    items = _items_under_keys(value) if is_item else []
     if items:
         return _read_items(items, is_item=True), "object"
     fields = _group_fields(value, is_item=is_item)
-    kinds = [kind for kind in _RANKS if kind in fields.by_kind]
-    if not kinds:
+    first_kind = next((kind for kind in _RANKS if kind in fields.by_kind), None)
+    if first_kind is None:
         return [], _rule_without_idioms(fields)
-    fields_with_idioms = fields.by_kind[kinds[0]]
-    idioms = _agreed_idioms(fields_with_idioms, kinds[0])
-    if kinds[0] == "answer":
+    fields_with_idioms = fields.by_kind[first_kind]
+    idioms = _agreed_idioms(fields_with_idioms, first_kind)
+    if first_kind == "answer":
         _check_choice(idioms, fields)
     first_key = next(iter(fields_with_idioms))
     return _without_denied(idioms, fields), f'object with "{first_key}"'
@@ -542,11 +540,11 @@ def _without_denied(idioms: list[str], fields: _ObjectFields) -> list[str]:
     return idioms
 
 
-def _items_by_key(value: dict[str, Any]) -> list[Any]:
+def _items_under_keys(value: dict[str, Any]) -> list[Any]:
     """Return the items of an object that replaces a list of idioms; empty for other objects.
 
-    The keys of such an object are numbers, or idioms of several words. Under an idiom, the value is
-    an object, or states whether the key is an idiom.
+    The keys of such an object are numbers, or phrases of several words. Under a phrase, the value
+    is an object, or states whether the phrase is an idiom.
     """
     if all(key.isdigit() for key in value):
         return [{"idiom": item} if isinstance(item, str) else item for item in value.values()]
@@ -562,7 +560,7 @@ def _items_by_key(value: dict[str, Any]) -> list[Any]:
 
 
 def _rule_without_idioms(fields: _ObjectFields) -> str:
-    """Return the rule for an object without a key for idioms.
+    """Return the format (see `Reading.rule`) of an object without a key for idioms.
 
     Raises:
         AmbiguousError: The object neither denies idioms nor states that there are no candidates.
@@ -597,7 +595,7 @@ def _agreed_idioms(fields: dict[str, Any], kind: str) -> list[str]:
 
 
 def _read_field(item: Any, kind: str) -> list[str]:
-    """Return the idioms that the value of a field names; `kind` is the kind of its key."""
+    """Return the idioms that the value of a field names; `kind` is the kind of the field's key."""
     # Some answers have a list as a string: "idioms": "['a b']".
     if isinstance(item, str) and item.lstrip().startswith("["):
         item = json_at(item.strip(), 0).value
@@ -607,7 +605,7 @@ def _read_field(item: Any, kind: str) -> list[str]:
 
 
 def _views_in(key: str, item: Any, named: Collection[str]) -> set[View]:
-    """Return the views that all strings and truth values under a key express about `named`."""
+    """Return the views on the phrases `named` that texts and truth values in a field express."""
     if isinstance(item, dict):
         return set().union(
             *(_views_in(inner_key, inner, named) for inner_key, inner in item.items())
@@ -671,14 +669,14 @@ def _read_choice(text: str) -> list[str]:
     return names
 
 
-def _split_bare_list(inside: str) -> list[str]:
-    """Return the idioms in the content of a list, split at commas outside quotes."""
-    elements = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?!\s*(?:,|$)))*'|[^,]+)\s*(?:,|$)""", inside)
+def _split_bare_list(content: str) -> list[str]:
+    """Return the idioms in the text between a list's brackets, split at commas outside quotes."""
+    elements = re.findall(r"""\s*("[^"]*"|'(?:[^']|'(?!\s*(?:,|$)))*'|[^,]+)\s*(?:,|$)""", content)
     return _validate_idioms(_unquote(element) for element in elements)
 
 
 def _read_bullets(lines: Iterable[str]) -> list[str]:
-    """Return the idioms in lines; each line may have an explanation after a separator."""
+    """Return the idioms in the lines of a list; a line may explain its idiom after a separator."""
     items = []
     for line in lines:
         idiom, *explanation = _EXPLANATION.split(line, maxsplit=1)
@@ -712,5 +710,5 @@ def _unquote(text: str) -> str:
 
 
 def _forms(names: Iterable[str]) -> set[str]:
-    """Return the normalized forms in which idioms are compared."""
+    """Return the normalized forms of idioms, in which the idioms are compared."""
     return {normalize(name) for name in names}

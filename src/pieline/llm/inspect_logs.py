@@ -49,8 +49,8 @@ def read_inspect_log(path: str | Path, ids: Sequence[str]) -> dict[str, Answer]:
     """Return the answers in an Inspect AI log by sample id, in the order of `ids`.
 
     Raises:
-        UserError: The file is not an Inspect AI log, or a sample is missing, unknown, failed or
-            duplicated.
+        UserError: The file is not an Inspect AI log, or a sample is missing, is unknown,
+            failed or occurs more than once.
     """
     samples: dict[str, dict[str, Any]] = {}
     failed_ids = []
@@ -131,6 +131,7 @@ def _read_samples(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(sample_json)
         return
     with path.open("rb") as file:
+        # 64 bytes are enough for a byte order mark and the white space before the first sign.
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not start.startswith(b"{"):
         raise ValueError("neither a zip archive nor a JSON object")

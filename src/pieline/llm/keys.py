@@ -46,8 +46,8 @@ DEFAULT_ADDRESSES = {
 }
 """Address of each provider by litellm's prefix.
 
-litellm would read it from the environment first (`OPENAI_BASE_URL`, ...), so a variable that was
-set for another program could send questions and the key to another server.
+litellm would read the address from the environment first (`OPENAI_BASE_URL`, ...), so a variable
+that was set for another program could send questions and the key to another server.
 """
 
 _SHORTEST_SECRET = 8
@@ -107,11 +107,12 @@ def api_base(spec: LLMEntry, settings: LLMSection) -> str:
     prefix = spec.litellm_id.partition("/")[0]
     base = spec.api_base or settings.gateway(spec) or DEFAULT_ADDRESSES.get(prefix, "")
     if base.startswith("$"):
+        variable = base.removeprefix("$")
         try:
-            return check_url(_from_environment(base[1:], spec))
+            return check_url(_from_environment(variable, spec))
         except ValueError as error:
             raise UserError(
-                f"the environment variable {base[1:]} {error}",
+                f"the environment variable {variable} {error}",
                 where=spec.label,
                 hint="set it to the address of the server",
             ) from None
@@ -207,19 +208,19 @@ def _pattern_of_secret(secret: str) -> re.Pattern[str]:
 
 
 def _base64_texts(raw: bytes) -> list[str]:
-    """Return the base64 characters of these bytes for each position within a larger text."""
+    """Return the base64 characters of `raw` for each offset of `raw` in a group of 3 bytes."""
     return [_encoded_after(offset, raw, b64encode, bits_per_character=6) for offset in range(3)]
 
 
 def _base32_texts(raw: bytes) -> list[str]:
-    """Return the base32 characters of these bytes for each position within a larger text."""
+    """Return the base32 characters of `raw` for each offset of `raw` in a group of 5 bytes."""
     return [_encoded_after(offset, raw, b32encode, bits_per_character=5) for offset in range(5)]
 
 
 def _encoded_after(
     offset: int, raw: bytes, encode: Callable[[bytes], bytes], *, bits_per_character: int
 ) -> str:
-    """Return the characters that encode only these bytes if `offset` other bytes precede them."""
+    """Return the characters that encode only bytes of `raw` if `offset` other bytes precede it."""
     encoded = encode(bytes(offset) + raw).decode()
     first_character = math.ceil(offset * 8 / bits_per_character)
     end = (offset + len(raw)) * 8 // bits_per_character

@@ -94,8 +94,8 @@ DUPLICATE = object()
 """Sentinel for the value of a key that occurs in an object repeatedly, with different values."""
 
 
-def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
-    """Parse the last JSON object of an answer that has the required fields of `record`.
+def parse_object(answer: Answer, record_type: type[M]) -> Parsed[M]:
+    """Parse an answer's last JSON object that has the required fields of `record_type`.
 
     The outcome is `ok` for strict JSON, and `repaired` for an object with wrong quotes or commas,
     without closing brackets, or in Python's notation. The outcome is `unparseable` if a field has a
@@ -107,7 +107,9 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
     if unreadable:
         return unreadable
     required = sorted(
-        field.alias or name for name, field in record.model_fields.items() if field.is_required()
+        field.alias or name
+        for name, field in record_type.model_fields.items()
+        if field.is_required()
     )
     fields, outcome = None, Outcome.UNPARSEABLE
     reason = f"no object with {', '.join(required)}"
@@ -125,7 +127,7 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
         return Parsed(Outcome.UNPARSEABLE, reason=reason)
     try:
         # Strict mode accepts a list for a tuple, and a text for a date, only when it reads JSON.
-        value = record.model_validate_json(json.dumps(fields), strict=True)
+        value = record_type.model_validate_json(json.dumps(fields), strict=True)
     except TypeError:
         return Parsed(Outcome.UNPARSEABLE, reason="a key twice, with different values")
     except (ValidationError, ValueError) as error:
@@ -134,7 +136,7 @@ def parse_object(answer: Answer, record: type[M]) -> Parsed[M]:
 
 
 def answer_text(answer: Answer) -> tuple[str, Parsed[Any] | None]:
-    """Return the text of an answer without its reasoning, and a `Parsed` if it is unreadable.
+    """Return the text of an answer without the reasoning, and a `Parsed` if it is unreadable.
 
     The second value is None if the text is complete, not blank, and neither filtered nor refused.
     """
@@ -270,7 +272,7 @@ def json_at(text: str, start: int) -> Json:
 
 
 def _end_of_value(text: str, start: int, *, skip_quoted: bool) -> int:
-    """Return the end of the value whose bracket opens at `start`, or 0 if it is never closed.
+    """Return the end of the value whose bracket opens at `start`; 0 if the value is never closed.
 
     Args:
         text: Text of an answer.
@@ -411,7 +413,10 @@ def _is_reference(value: list[Any]) -> bool:
 
 
 def _first_problem(error: ValueError) -> str:
-    """Return the first problem that pydantic found, with the path of its field."""
+    """Return the message of an error.
+
+    For an error of pydantic, returns its first problem and the path of the field with the problem.
+    """
     if not isinstance(error, ValidationError):
         return str(error)
     problem = error.errors(include_url=False, include_input=False)[0]

@@ -127,17 +127,17 @@ class Prompt:
                 ) from None
         return tuple(messages)
 
-    def check_shows(self, field: str, **others: Any) -> None:
+    def check_shows(self, field: str, **other_values: Any) -> None:
         """Raise a `UserError` unless different values of a field produce different messages.
 
         Args:
             field: Name of the field in the templates.
-            others: Values of the other fields.
+            other_values: Values of the other fields, by name.
         """
         values = list(_PROBES)
         for sentence in _PROBES:
             values += [_LONG_TEXT + sentence, f"{sentence} {_LONG_TEXT}"]
-        distinct_messages = {self.messages(**others, **{field: value}) for value in values}
+        distinct_messages = {self.messages(**other_values, **{field: value}) for value in values}
         if len(distinct_messages) < len(values):
             raise UserError(
                 f"does not show the full {field}",
@@ -155,7 +155,7 @@ def _reject_function(value: Any) -> Any:
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Raise a `TimeoutError` if a template takes too long, for example because of nested loops.
+    """Raise a `TimeoutError` if the block runs too long, for example a template with nested loops.
 
     Has no effect outside the main thread, because only the main thread can be interrupted. It is
     enough that the main thread checks all prompts before a run.
@@ -280,7 +280,7 @@ def _compile(
 
 
 def _split_front_matter(path: Path, text: str) -> tuple[dict[str, Any], str, int]:
-    """Return the front matter, the body, and the number of lines before the body."""
+    """Return a prompt file's front matter, its body, and the number of lines before the body."""
     match = re.match(r"---\n(.*?)^---[ \t]*\n", text, re.DOTALL | re.MULTILINE)
     if not match:
         return {}, text, 0

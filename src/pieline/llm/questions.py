@@ -60,7 +60,7 @@ class Question:
         return self.messages[0].role == EMBEDDED
 
     def content(self) -> dict[str, Any]:
-        """Return the content that the key is computed from."""
+        """Return the fields that the key is computed from, as JSON values."""
         content = {
             "model": self.model,
             "messages": [{"role": role, "content": text} for role, text in self.messages],
@@ -112,7 +112,7 @@ def make_question(
 
 
 def _normalize_numbers(value: Any) -> Any:
-    """Convert whole floats to integers, so that `temperature: 1` and `1.0` have the same key."""
+    """Convert whole floats in a value to integers, so that `1` and `1.0` result in the same key."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
