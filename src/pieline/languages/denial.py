@@ -625,7 +625,7 @@ def _quote_bold_text(prose: str, vocabulary: AnswerWords) -> str:
 
 
 def _affirmations(clause: list[str]) -> set[bool]:
-    """Return a set with True if a word affirms idiomatic use, and with False if a word denies it."""
+    """Return a set with True if a word affirms idiomatic use, and with False if one denies it."""
     affirmations: set[bool] = set()
     is_negated = False
     for word in clause:
