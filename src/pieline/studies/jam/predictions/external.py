@@ -92,10 +92,10 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
     """Read external predictions, one per sentence, in the order of the sentences.
 
     Raises:
-        UserError: Ids are missing or unknown; no row has an answer; tags do not fit the tokens or
-            are shifted; an idiom is a word such as "none"; most idioms are complete sentences; or
-            many idioms are not in their sentences. The message states the file and, if known, the
-            line.
+        UserError: Sentence ids are missing or unknown; no row has an answer; tags do not fit the
+            tokens or are shifted; an idiom is a word such as "none"; most idioms are complete
+            sentences; or many idioms are not in their sentences. The message states the file and,
+            if known, the line.
     """
     texts = {sentence.id: sentence.sentence for sentence in sentences}
     aligned_rows = align_rows(read_rows(path, ExternalIdioms), texts, where=path)
@@ -113,7 +113,10 @@ def read_predictions(path: str | Path, sentences: Sequence[JamSentence]) -> list
 
 @dataclass(frozen=True)
 class _ExternalAnswer:
-    """External idioms or tags of a sentence, and their file and line for error messages."""
+    """External idioms or tags of a sentence.
+
+    `where` is the file and line of the idioms or tags, for error messages.
+    """
 
     sentence: JamSentence
     idioms: list[str] | None
@@ -128,7 +131,8 @@ def _check_idioms(answers: Sequence[_ExternalAnswer]) -> None:
     almost all idioms must be in their sentences.
     """
     idiom_count = 0
-    lines_with_full_sentence, absent_idioms = [], []
+    lines_with_full_sentence = []
+    absent_idioms = []
     for answer in answers:
         sentence = answer.sentence
         for idiom in answer.idioms or ():
@@ -154,11 +158,13 @@ def _check_idioms(answers: Sequence[_ExternalAnswer]) -> None:
 
 
 def _check_tags(answers: Sequence[_ExternalAnswer], path: str | Path) -> None:
-    """Raise a `UserError` if the tags of more sentences are correct when shifted by one token.
+    """Raise a `UserError` if shifting all tags by one token makes clearly more sentences correct.
 
-    Tags are shifted if they include a tag of a special token such as [CLS].
+    A likely cause is an additional tag for a special token such as [CLS].
     """
-    fits, fits_shifted_left, fits_shifted_right = [], [], []
+    fits = []
+    fits_shifted_left = []
+    fits_shifted_right = []
     for answer in answers:
         tags, gold_tags = answer.tags, list(answer.sentence.tags)
         if tags is not None and len(tags) == len(gold_tags):
@@ -187,7 +193,9 @@ def _to_prediction(answer: _ExternalAnswer) -> IdiomPrediction:
 
 
 def _tagged_idioms(tags: Sequence[Tag], sentence: JamSentence, where: str) -> list[str]:
-    """Return the texts of the tagged idioms; `where` is the line for error messages.
+    """Return the texts of the tagged idioms in a sentence.
+
+    `where` is the location of the tags, for error messages.
 
     Raises:
         UserError: The tags are invalid, or the number of tags is not the number of tokens.

@@ -35,7 +35,7 @@ class ZeroShot(Frozen):
 
     Attributes:
         temperature: Sampling temperature.
-        max_tokens: Maximum tokens of an answer; None sends no limit.
+        max_tokens: Maximum number of tokens per answer; None: no limit is sent.
     """
 
     temperature: float = 0.3
@@ -43,11 +43,11 @@ class ZeroShot(Frozen):
 
 
 class FewShot(Frozen):
-    """Parameters of the few-shot prompt with self-consistency and CoTBest (section 4.2).
+    """Request parameters of the few-shot prompt with self-consistency and CoTBest (section 4.2).
 
     Attributes:
         temperature: Sampling temperature.
-        max_tokens: Maximum tokens of an answer; None sends no limit.
+        max_tokens: Maximum number of tokens per answer; None: no limit is sent.
         examples: Number of examples with an idiom, and also of examples without an idiom.
         samples: Number of answers per sentence.
         votes: How to combine the answers. With `majority`, each answer selects at most one idiom,

@@ -63,7 +63,7 @@ the lengths of texts and lists, because small models may otherwise never end a l
 
 
 class Identification(Task):
-    """Task that asks a model for the idioms of each sentence, and writes one prediction each.
+    """Task that asks a model for the idioms in each sentence, and writes a prediction per sentence.
 
     The inputs are `sentences` and `prompt`. Few-shot prompting adds `example` (the template of an
     example) and `train` (the split from which examples are drawn). Neutral contexts add `neutral`
@@ -85,8 +85,9 @@ class Identification(Task):
     def questions(self, entry: LLMEntry) -> list[Question]:
         """Return one question per sentence and sample."""
         sentences = self._load_sentences()
-        by_sentence = questions_about(sentences, entry, self, self._choose_examples(sentences))
-        return [question for questions in by_sentence.values() for question in questions]
+        examples = self._choose_examples(sentences)
+        questions_by_id = questions_about(sentences, entry, self, examples)
+        return [question for questions in questions_by_id.values() for question in questions]
 
     def likely_output_tokens(self) -> int:
         """Return the expected number of tokens of an answer."""
@@ -100,9 +101,10 @@ class Identification(Task):
         if "neutral" in self.inputs or self.setting not in _INPUT_TOKENS:
             return PaperSize()
         language = Path(self.inputs["sentences"]).stem
-        sentences = sum(PRINTED_COUNTS.get(language, ()))
+        # Originals and variants; none for languages that are not in the paper.
+        sentence_count = sum(PRINTED_COUNTS.get(language, ()))
         return PaperSize(
-            questions=sentences * self.samples_per_sentence(),
+            questions=sentence_count * self.samples_per_sentence(),
             input_tokens=_INPUT_TOKENS[self.setting],
             max_tokens=self.parameters.max_tokens,
         )
@@ -116,14 +118,19 @@ class Identification(Task):
         return f"jam.by_model.{self.model}.max_tokens.{self.setting}"
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
-        """Ask about every sentence and write the predictions."""
+        """Ask the model about every sentence, and write the predictions."""
         sentences = self._load_sentences()
-        by_sentence = questions_about(sentences, entry, self, self._choose_examples(sentences))
-        answers = ask([question for questions in by_sentence.values() for question in questions])
+        examples = self._choose_examples(sentences)
+        questions_by_id = questions_about(sentences, entry, self, examples)
+        answers = ask(
+            [question for questions in questions_by_id.values() for question in questions]
+        )
         few_shot = self.parameters if isinstance(self.parameters, FewShot) else None
         predictions = []
         for sentence in sentences:
-            samples = [sample_of(answers[question.key]) for question in by_sentence[sentence.id]]
+            samples = [
+                sample_of(answers[question.key]) for question in questions_by_id[sentence.id]
+            ]
             prediction = combine(
                 sentence.id, samples, language=sentence.language, few_shot=few_shot
             )
@@ -145,12 +152,12 @@ class Identification(Task):
         if not sentences or not isinstance(self.parameters, FewShot):
             return ()
         train_path = self.inputs["train"]
-        modified = _modification_time(train_path)
-        return _cached_examples(train_path, modified, self.parameters.examples, self.seed)
+        modification_time = _modification_time(train_path)
+        return _cached_examples(train_path, modification_time, self.parameters.examples, self.seed)
 
 
 def sample_of(answer: Answer) -> IdiomSample:
-    """Return the sample with the idioms that an answer names."""
+    """Parse an answer, and return it as a sample with the idioms that it names."""
     parsed = parse_idioms(answer)
     return IdiomSample(
         key=answer.key,
@@ -208,13 +215,13 @@ def _request_parameters(task: Identification, entry: LLMEntry, prompt: Prompt) -
     """Return the parameters of a task's requests, without the seed.
 
     Raises:
-        UserError: The model does not support the response format that the setting enforces.
+        UserError: The model does not support a response format, and the setting enforces one.
     """
     response_format = ANSWER_SCHEMA if task.setting == SCHEMA_SETTING else prompt.response_format
     is_custom = task.setting not in get_args(PromptSetting)
     # A custom prompt describes its format in words, so a model that ignores the format is accepted.
     if response_format and not is_custom:
-        # Every other prompt with a format needs what the setting with a schema needs.
+        # A prompt of the authors' code enforces its format, like the setting with a schema.
         obstacle = unsupported_reason(entry, SCHEMA_SETTING)
         if obstacle:
             raise UserError(obstacle, where=entry.label, hint="remove the model or the setting")
@@ -229,10 +236,11 @@ def _request_parameters(task: Identification, entry: LLMEntry, prompt: Prompt) -
 
 def _sample_seeds(task: Identification) -> list[int]:
     """Return a different seed for each sample; samples with the same seed would be identical."""
-    samples = task.samples_per_sentence()
-    if samples == 1:
+    sample_count = task.samples_per_sentence()
+    if sample_count == 1:
         return [task.seed]
-    return [100 * task.seed + number for number in range(samples)]
+    # With up to 100 samples per sentence, different run seeds share no sample seeds.
+    return [100 * task.seed + number for number in range(sample_count)]
 
 
 def _example_messages(template_path: str, examples: Iterable[TaggedSentence]) -> list[Message]:
@@ -246,25 +254,28 @@ def _example_messages(template_path: str, examples: Iterable[TaggedSentence]) ->
 
 
 @lru_cache(maxsize=64)
-def _cached_examples(path: str, modified: int, count: int, seed: int) -> list[TaggedSentence]:
-    """Choose examples once for all models.
+def _cached_examples(
+    path: str, modification_time: int, count: int, seed: int
+) -> list[TaggedSentence]:
+    """Choose examples from the train split once for all models.
 
-    The modification time `modified` of the file is part of the cache's key, so the examples of an
-    edited file are chosen again.
+    The modification time of the file is part of the cache's key, so the examples of an edited file
+    are chosen again.
     """
-    return choose_examples(_cached_train_split(path, modified), count, seed=seed)
+    return choose_examples(_cached_train_split(path, modification_time), count, seed=seed)
 
 
 @lru_cache(maxsize=4)
-def _cached_train_split(path: str, modified: int) -> list[TaggedSentence]:
-    """Read the train split once.
+def _cached_train_split(path: str, modification_time: int) -> list[TaggedSentence]:
+    """Read the train split once for all runs.
 
-    With another modification time `modified` of the file, the file is read again.
+    The modification time of the file is part of the cache's key, so an edited file is read again.
     """
     return read_id10m(path, split="train")
 
 
 def _modification_time(path: str) -> int:
+    """Return the modification time of a file in nanoseconds; 0 if the file is missing."""
     return Path(path).stat().st_mtime_ns if Path(path).exists() else 0
 
 
@@ -330,23 +341,23 @@ def _predict_by_majority(
 
 
 def _elect(votes: Sequence[str], needed_votes: int, language: str) -> list[str]:
-    """Return the PIEs with enough votes, where a vote is an idiom that an answer names.
+    """Return the PIEs with at least `needed_votes` votes; a vote is an idiom that an answer names.
 
-    Different wordings of a PIE count as votes for the same PIE (see `_is_same_pie`). The wording
-    that matches the most votes represents the PIE, and the earliest wording if several do.
+    Different wordings of a PIE count as votes for the same PIE (see `_is_same_pie`). The PIE is
+    returned in the wording that matches the most votes or, if several do, in the earliest one.
     """
     elected = []
     remaining = list(votes)
     while remaining:
-        supporters = {
+        votes_by_wording = {
             idiom: [vote for vote in remaining if _is_same_pie(vote, idiom, language)]
             for idiom in remaining
         }
-        winner = max(remaining, key=lambda idiom: len(supporters[idiom]))
-        if len(supporters[winner]) < needed_votes:
+        winner = max(remaining, key=lambda idiom: len(votes_by_wording[idiom]))
+        if len(votes_by_wording[winner]) < needed_votes:
             break
         elected.append(winner)
-        remaining = [vote for vote in remaining if vote not in supporters[winner]]
+        remaining = [vote for vote in remaining if vote not in votes_by_wording[winner]]
     return elected
 
 
@@ -368,7 +379,7 @@ def _is_same_pie(one: str, other: str, language: str) -> bool:
 
 
 def _remove_repetitions(idioms: Sequence[str]) -> list[str]:
-    """Return the idioms without repetitions, each in its first spelling, and without blank ones."""
+    """Return the nonblank idioms without repetitions, each in its first spelling."""
     first_spellings: dict[str, str] = {}
     for idiom in idioms:
         normalized = normalize(idiom)
@@ -397,7 +408,7 @@ def arrange_texts(sentences: Sequence[JamSentence], context: Context) -> dict[st
             texts[variant_id] = f"{parts.original} {parts.context}".strip()
         elif context == "none":
             texts[variant_id] = parts.original
-        else:
+        else:  # other
             other_contexts = [
                 other.context
                 for other in parts_by_id.values()
@@ -438,15 +449,18 @@ def _split_variants(sentences: Sequence[JamSentence]) -> dict[str, _VariantParts
 
 
 def _similar_in_length(context: str, other_contexts: Sequence[str]) -> str:
-    """Return the other context whose number of words is most similar; `context` if none exists."""
+    """Return the other context whose number of words is closest to that of a context.
+
+    If there is no other context, the context itself is returned.
+    """
     length = len(context.split())
-    return min(other_contexts, key=lambda text: abs(len(text.split()) - length), default=context)
+    return min(other_contexts, key=lambda other: abs(len(other.split()) - length), default=context)
 
 
 def choose_examples(
     sentences: Sequence[TaggedSentence], count: int, *, seed: int
 ) -> list[TaggedSentence]:
-    """Choose `count` examples with an idiom and as many without, in random order (section 4.2).
+    """Choose `count` examples with an idiom and `count` without one, in random order (section 4.2).
 
     Examples are sampled like rows of a pandas data frame, as in the authors' code. On ID10M's train
     split, the result is the paper's examples.

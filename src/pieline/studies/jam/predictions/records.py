@@ -17,7 +17,7 @@ class IdiomSample(Record):
     Attributes:
         key: Key of the recorded answer.
         outcome: Outcome of parsing the answer.
-        rule: Name of the parsing rule, or the provider's reason for a failure, or empty.
+        rule: Name of the parsing rule, or the provider's reason for a failure; may be empty.
         idioms: Named idioms; null if the answer is unreadable.
     """
 
@@ -37,8 +37,8 @@ class IdiomPrediction(Record):
         idioms: Predicted idioms as spelled in the sentence or by the language model; null if the
             prediction is missing.
         tags: BIO tag of each token; null if only idioms were predicted.
-        samples: Answers of a language model from which the prediction was made; empty for other
-            predictions.
+        samples: Answers of the language model that made the prediction; empty for predictions that
+            no language model made.
     """
 
     id: str
@@ -68,23 +68,23 @@ BASELINES = {
 def predict_by_baseline(
     baseline: str, sentences: Sequence[JamSentence]
 ) -> dict[str, IdiomPrediction]:
-    """Return a baseline's predictions by sentence id.
+    """Return a baseline's prediction for each sentence, by sentence id.
 
-    - `always-none` names no idiom, which gives the minimum accuracy of section 5.
-    - `always-pie` names the PIE.
-    - `majority` names the PIE if most originals are figurative, and otherwise no idiom.
+    - `always-none` predicts no idiom, which gives the minimum accuracy of section 5.
+    - `always-pie` predicts the PIE.
+    - `majority` predicts the PIE if most originals are figurative, and otherwise no idiom.
     """
     originals = [sentence for sentence in sentences if sentence.is_original]
-    figurative = sum(original.is_figurative for original in originals)
-    names_pie = {
+    figurative_count = sum(original.is_figurative for original in originals)
+    predicts_pie = {
         "always-none": False,
         "always-pie": True,
-        "majority": figurative > len(originals) / 2,
-    }
+        "majority": figurative_count > len(originals) / 2,
+    }[baseline]
     predictions = {}
     for sentence in sentences:
         idioms: tuple[str, ...] = ()
-        if names_pie[baseline]:
+        if predicts_pie:
             # Both scoring rules accept the spelling in `true_idioms`, which literal PIEs lack.
             idioms = sentence.true_idioms or sentence.pies
         predictions[sentence.id] = IdiomPrediction(id=sentence.id, outcome="ok", idioms=idioms)

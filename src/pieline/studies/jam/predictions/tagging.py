@@ -39,7 +39,10 @@ def predict(
 
 
 def _word_spans(sentence: JamSentence, form: TrainingForm) -> list[Span]:
-    """Return the token span of each word to tag."""
+    """Return the token span of each word that a tagger tags in a sentence.
+
+    The words are separated by white space or, in the form `paper`, are the tokens of the dataset.
+    """
     if FORMS[form].input == "whitespace":
         return whitespace_word_spans(sentence.tokens)
     return [Span(index, index + 1) for index in range(len(sentence.tokens))]
@@ -74,9 +77,9 @@ def predict_by_fold(
     *,
     form: TrainingForm = "paper",
 ) -> list[IdiomPrediction]:
-    """Return the predictions for all sentences, where each fold has its own tagger.
+    """Return the predictions for all sentences, in the order of the sentences.
 
-    Predictions are in the order of the sentences.
+    Each sentence is tagged by the tagger of its original's fold.
 
     Args:
         taggers: One tagger per fold, in the order of the folds.
@@ -86,7 +89,9 @@ def predict_by_fold(
     """
     prediction_by_id: dict[str, IdiomPrediction] = {}
     for fold, tagger in enumerate(taggers):
-        sentences_of_fold = [item for item in sentences if folds[item.original_id] == fold]
+        sentences_of_fold = [
+            sentence for sentence in sentences if folds[sentence.original_id] == fold
+        ]
         for prediction in predict(tagger, sentences_of_fold, form=form):
             prediction_by_id[prediction.id] = prediction
     return [prediction_by_id[sentence.id] for sentence in sentences]

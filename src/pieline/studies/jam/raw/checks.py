@@ -12,7 +12,7 @@ from pieline.studies.jam.raw.id10m import TaggedSentence
 MAX_MISALIGNED = 0.1
 """Maximum share of tagged idioms that begin or end with punctuation, or end with a light word."""
 MAX_WHOLE = 0.2
-"""Maximum share of tagged idioms that cover three quarters of their sentence."""
+"""Maximum share of tagged idioms that cover at least three quarters of their sentence."""
 _FEWEST_FAULTS = 2
 """Minimum number of faulty idioms for which a file is rejected."""
 _MAX_IDENTIFIED = 4000
@@ -47,17 +47,21 @@ def check_sentences(
     """
     texts = [(f"{path}:{sentence.line}", sentence.text) for sentence in sentences]
     check_texts(texts)
-    step = 1 + len(texts) // _MAX_IDENTIFIED
-    check_language(texts[::step], code, label, codes)
+    sampling_step = 1 + len(texts) // _MAX_IDENTIFIED
+    check_language(texts[::sampling_step], code, label, codes)
     _check_idioms(sentences, path, light_words)
 
 
 def _check_idioms(
     sentences: Sequence[TaggedSentence], path: str | Path, light_words: Collection[str]
 ) -> None:
-    """Raise a `UserError` if too many tagged idioms are misaligned or whole sentences."""
+    """Raise a `UserError` if too many tagged idioms are misaligned or whole sentences.
+
+    An idiom is misaligned if it begins or ends with punctuation, or ends with one of `light_words`.
+    """
     idiom_count = 0
-    misaligned, whole_sentences = [], []
+    misaligned = []
+    whole_sentences = []
     for sentence in sentences:
         for span in sentence.spans:
             idiom_count += 1

@@ -67,8 +67,8 @@ class TaggedSentence:
 def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
     """Read an ID10M file in any language.
 
-    Surplus blank lines, which the public files contain, are skipped. Their number is printed on
-    stderr.
+    Surplus blank lines, which the public files contain, are skipped, and the number of these lines
+    is printed on stderr.
 
     Args:
         path: File to read.
@@ -113,9 +113,9 @@ def format_id10m(sentences: Sequence[TaggedSentence]) -> str:
 
 
 def _lines_of_sentences(path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number (from 1) of the first line and all lines of each sentence.
+    """Yield the lines of each sentence, after the number (from 1) of the sentence's first line.
 
-    At the end, the number of surplus blank lines is printed on stderr.
+    At the end of the file, the number of surplus blank lines is printed on stderr.
     """
     content = read_text(path)
     # Avoid splitlines, because a token may contain other characters that Unicode treats as line
@@ -141,7 +141,7 @@ def _lines_of_sentences(path: str | Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _split_line(line: str, *, where: str) -> list[str]:
-    """Return the token and the tag of a line.
+    """Return the token and the tag in a line of an ID10M file.
 
     Raises:
         UserError: The line has a Windows line ending, or not exactly a token and a tag.
@@ -167,23 +167,28 @@ def _split_line(line: str, *, where: str) -> list[str]:
 def _lacks_spaces(tokens: Sequence[str]) -> bool:
     """Return whether at least half of the word boundaries in a sentence lack a space.
 
-    The result is False for scripts that do not separate words with spaces.
+    The result is False if fewer than `_FEWEST_GLUED` boundaries lack a space, and for scripts that
+    do not separate words with spaces.
     """
     tabbed_text = "\t".join(tokens)
-    glued = len(_GLUED.findall(tabbed_text))
-    spaced = len(_SPACED.findall(tabbed_text))
+    glued_count = len(_GLUED.findall(tabbed_text))
+    spaced_count = len(_SPACED.findall(tabbed_text))
     uses_spaces = max(tabbed_text) < _FIRST_CJK
-    return uses_spaces and glued >= _FEWEST_GLUED and glued >= spaced
+    return uses_spaces and glued_count >= _FEWEST_GLUED and glued_count >= spaced_count
 
 
 def _check_tags(tags: Sequence[str], path: str | Path, first_line: int) -> None:
-    """Raise a `UserError` if a tag is unknown, or an I tag does not follow a B or I tag."""
+    """Raise a `UserError` if a tag is unknown, or an I tag does not follow a B or I tag.
+
+    `first_line` is the number (from 1) of the line in the file that contains the first tag.
+    """
     previous_tag: str = OUTSIDE
     for number, tag in enumerate(tags, start=first_line):
         if (previous_tag, tag) not in _VALID_TAG_PAIRS:
-            problem, hint = f"unknown tag {tag!r}", f"write one of {', '.join(TAGS)}"
             if tag == INSIDE:
                 problem, hint = f"{tag} without {BEGIN}", f"begin the idiom with {BEGIN}"
+            else:
+                problem, hint = f"unknown tag {tag!r}", f"write one of {', '.join(TAGS)}"
             raise UserError(problem, where=f"{path}:{number}", hint=hint)
         previous_tag = tag
 
@@ -199,7 +204,7 @@ def hold_out(
 ) -> tuple[list[TaggedSentence], list[TaggedSentence]]:
     """Hold out a tenth of the sentences with an idiom, and a tenth of the sentences without one.
 
-    If an encoder is trained on ID10M's dev split, the held-out sentences score each epoch.
+    If an encoder is trained on ID10M's dev split, each epoch is scored on the held-out sentences.
 
     Returns:
         The sentences that remain for training, and the held-out sentences.
@@ -234,9 +239,9 @@ def thin_out(
     with_idiom_count = len(sentences) - len(without_idiom)
     kept_count = min(len(without_idiom), round(per_idiom * with_idiom_count))
     chooser = random.Random(f"thin out {seed}")  # noqa: S311 - not for secrets
-    kept = set(chooser.sample(without_idiom, kept_count))
-    removed = set(without_idiom) - kept
-    return [sentence for index, sentence in enumerate(sentences) if index not in removed]
+    kept_indices = chooser.sample(without_idiom, kept_count)
+    removed_indices = set(without_idiom).difference(kept_indices)
+    return [sentence for index, sentence in enumerate(sentences) if index not in removed_indices]
 
 
 def cut_at_sentence_ends(sentences: Sequence[TaggedSentence]) -> list[TaggedSentence]:

@@ -94,7 +94,8 @@ def collate(
     """
     longest = max(len(sentence) for sentence in sentences)
     # Build lists first, because setting tensor elements one by one is about 1,000 times slower.
-    input_ids, attention_mask = [], []
+    input_ids = []
+    attention_mask = []
     for sentence in sentences:
         padding = longest - len(sentence)
         input_ids.append(list(sentence.input_ids) + [pad_id] * padding)
@@ -185,7 +186,7 @@ class Tagger:
     ) -> list[list[Tag]]:
         """Return a BIO tag for each word of each sentence, where a sentence is a list of words.
 
-        Stray I tags are replaced (see `valid_tags`).
+        Stray I tags are replaced by B or O (see `valid_tags`).
         """
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
         longest_first = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
@@ -357,7 +358,7 @@ def fine_tune(
 
 
 def _score_on_dev(tagger: Tagger, dev: Sequence[TaggedSentence], settings: TaggerTraining) -> float:
-    """Return the F1 of complete idioms (a fraction) on the dev sentences."""
+    """Return a tagger's F1 of complete idioms on the dev sentences, as a fraction."""
     predicted_tags = tagger.tag(
         [sentence.tokens for sentence in dev], drop_stray_tags=settings.details.drop_stray_tags
     )
@@ -397,10 +398,10 @@ class _Training:
         )
         batches_per_epoch = len(self._batches(epoch=1))
         steps_per_epoch = math.ceil(batches_per_epoch / self._details.gradient_accumulation)
-        steps = settings.epochs * steps_per_epoch
+        total_steps = settings.epochs * steps_per_epoch
         # The learning rate decreases linearly to zero.
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda step: max(0.0, 1 - step / steps)
+            self.optimizer, lambda step: max(0.0, 1 - step / total_steps)
         )
 
     def train_epoch(self, epoch: int) -> float:
@@ -424,7 +425,7 @@ class _Training:
         return float(total_loss) / len(batches)
 
     def _batch_loss(self, indices: Sequence[int]) -> torch.Tensor:
-        """Return the loss of the sentences with these indices."""
+        """Return the loss of a batch, given the indices of its sentences."""
         tagger = self._tagger
         batch = collate(
             [self._encoded[index] for index in indices],
@@ -454,9 +455,9 @@ class _Training:
 
 
 def _set_dropout(model: torch.nn.Module, probability: float) -> None:
-    """Set the dropout probability of a model.
+    """Set the probability of all dropout modules of a model.
 
-    Attention layers use the probability of their dropout modules.
+    Attention layers also read their dropout probability from such a module.
     """
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
@@ -464,13 +465,20 @@ def _set_dropout(model: torch.nn.Module, probability: float) -> None:
 
 
 def _epoch_seed(seed: int, epoch: int) -> int:
-    """Return the seed of an epoch, so that training can resume without the generator's state."""
+    """Return the seed of an epoch, so that training can resume without the generator's state.
+
+    `seed` is the seed of the training.
+    """
     digest = hashlib.sha256(f"{seed}/{epoch}".encode()).digest()
+    # A 48-bit number is within the range of torch's seeds.
     return int.from_bytes(digest[:6], "big")
 
 
 def _fingerprint(data: TaggingData, settings: TaggerTraining, *, seed: int, identity: str) -> str:
-    """Return a digest of everything that affects the trained weights."""
+    """Return the SHA-256 of the data, settings, seed and code that determine the trained weights.
+
+    `identity` is the text that identifies the model.
+    """
     content = {
         "identity": identity,
         "code": code_digest(__name__),

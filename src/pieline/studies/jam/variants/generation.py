@@ -30,11 +30,9 @@ from pieline.studies.jam.variants.validation import (
     make_variant,
 )
 
-GENERATE, REVIEW, NEUTRAL_PROMPT = (
-    "generate_variants.jinja",
-    "review_variants.jinja",
-    "neutral_variants.jinja",
-)
+GENERATE = "generate_variants.jinja"
+REVIEW = "review_variants.jinja"
+NEUTRAL_PROMPT = "neutral_variants.jinja"
 VARIANT_TOKENS = 80
 """Approximate output tokens per variant and call: the mean of 60 (writing) and 100 (validation)."""
 WRITTEN = 5
@@ -96,13 +94,14 @@ class VariantWriting:
         Args:
             prompt: Prompt of the question.
             original: The original.
-            name: Name of the question in messages.
+            name: Name of the question in error messages.
             sample: Number that distinguishes questions with the same text.
-            **values: Variables of the prompt, besides those that all prompts have.
+            **values: Variables of the prompt that the original does not determine.
         """
-        usage, opposite_usage = "literal", "figurative"
         if original.is_figurative:
             usage, opposite_usage = "figurative", "literal"
+        else:
+            usage, opposite_usage = "literal", "figurative"
         values |= {
             "pie": ", ".join(" ".join(pie.split()) for pie in original.pies),
             "language": original.language.capitalize(),
@@ -131,19 +130,20 @@ def generate_variants(
     Raises:
         UserError: A question fails in all attempts. Answers received before are recorded.
     """
-    written = _ask_and_parse(_writing_questions(originals, writing), ask, WrittenVariants)
-    texts_by_original = _get_texts(written, WRITTEN)
+    writing_answers = _ask_and_parse(_writing_questions(originals, writing), ask, WrittenVariants)
+    texts_by_original = _get_texts(writing_answers, count=WRITTEN)
     reviewing_questions = _reviewing_questions(originals, texts_by_original, writing)
-    reviewed = _ask_and_parse(reviewing_questions, ask, TextReviews)
+    reviewing_answers = _ask_and_parse(reviewing_questions, ask, TextReviews)
     variants: list[Variant] = []
     for original in originals:
-        if original.id in reviewed:
-            texts, reviews = texts_by_original[original.id], reviewed[original.id].value
+        # Originals without a readable first answer were not reviewed, and have no variants.
+        if original.id in reviewing_answers:
+            texts, reviews = texts_by_original[original.id], reviewing_answers[original.id].value
             variants += _apply_model_reviews(original, texts, reviews)
     report = {
         "originals": len(originals),
-        "written": _count_outcomes(written),
-        "reviewed": _count_outcomes(reviewed),
+        "written": _count_outcomes(writing_answers),
+        "reviewed": _count_outcomes(reviewing_answers),
         "variants": len(variants),
         "model_verdicts": dict(Counter(str(variant.model_verdict) for variant in variants)),
     }
@@ -162,20 +162,22 @@ def _writing_questions(
 
 
 def _reviewing_questions(
-    originals: Sequence[Original], texts: Mapping[str, Sequence[str]], writing: VariantWriting
+    originals: Sequence[Original],
+    texts_by_original: Mapping[str, Sequence[str]],
+    writing: VariantWriting,
 ) -> dict[str, Question]:
     """Return the questions of the second call, by id of the original.
 
-    `texts` are the texts to review, by id of the original. Originals without texts have no
-    question.
+    `texts_by_original` maps the id of an original to the texts to review. An original without texts
+    has no question.
     """
     prompt = load_prompt(writing.prompts / REVIEW)
     questions = {}
     for original in originals:
-        texts_to_review = texts.get(original.id)
-        if texts_to_review:
+        texts = texts_by_original.get(original.id)
+        if texts:
             questions[original.id] = writing.question(
-                prompt, original, name=f"{original.id} (validation)", variants=texts_to_review
+                prompt, original, name=f"{original.id} (validation)", variants=texts
             )
     return questions
 
@@ -183,7 +185,7 @@ def _reviewing_questions(
 def questions_ahead(
     originals: Sequence[Original],
     writing: VariantWriting,
-    recorded: Callable[[Collection[str]], Mapping[str, Answer]],
+    read_recorded: Callable[[Collection[str]], Mapping[str, Answer]],
 ) -> list[Question]:
     """Return the questions of both calls for every original, to estimate costs in advance.
 
@@ -193,18 +195,19 @@ def questions_ahead(
     Args:
         originals: The originals.
         writing: Model, request parameters and prompts.
-        recorded: Function that takes keys of questions, and returns the recorded answers by key.
+        read_recorded: Function that takes keys of questions, and returns the recorded answers by
+            key.
     """
     writing_questions = _writing_questions(originals, writing)
-    answers = recorded([question.key for question in writing_questions.values()])
+    answers = read_recorded([question.key for question in writing_questions.values()])
     texts_by_original: dict[str, list[str]] = {}
     for original in originals:
         answer = answers.get(writing_questions[original.id].key)
         if answer is None:
             texts_by_original[original.id] = [original.sentence] * WRITTEN
         else:
-            written = {original.id: parse_object(answer, WrittenVariants)}
-            texts_by_original |= _get_texts(written, WRITTEN)
+            parsed_answer = {original.id: parse_object(answer, WrittenVariants)}
+            texts_by_original |= _get_texts(parsed_answer, count=WRITTEN)
     reviewing_questions = _reviewing_questions(originals, texts_by_original, writing)
     return [*writing_questions.values(), *reviewing_questions.values()]
 
@@ -232,20 +235,20 @@ def sample_neutral_variants(
 ) -> list[JamSentence]:
     """Return the sample's neutral variants for the confusing hard variants (appendix G).
 
-    The sample has one neutral text per original. All confusing variants of an original get this
-    text.
+    The sample has at most one neutral text per original. All confusing variants of an original get
+    this text.
 
     Args:
         sentences: Originals and hard variants.
-        confusing: Ids of the confusing hard variants.
-        path: Path of a JSON object with the neutral text of each original, by id. Each text ends
-            with the original.
+        confusing: Ids of the confusing hard variants (see `confusing_variants`).
+        path: Path of a JSON object that maps the id of an original to its neutral text. Each text
+            ends with the original.
     """
     neutral_texts = read_json(path)
-    originals = {item.id: item for item in sentences if item.is_original}
+    original_by_id = {item.id: item for item in sentences if item.is_original}
     neutral_variants = []
     for sentence in sentences:
-        original = originals[sentence.original_id]
+        original = original_by_id[sentence.original_id]
         if sentence.id in confusing and original.id in neutral_texts:
             text, number = neutral_texts[original.id], sentence.variant_number
             variant = make_variant(original, text, number=number, source="sample")
@@ -259,20 +262,21 @@ def generate_neutral_variants(
     """Have a model write a neutral variant for each confusing hard variant (appendix G).
 
     A neutral variant has the id and number of the hard variant, and a context of similar length.
+    `confusing` are the ids of the hard variants (see `confusing_variants`).
 
     Returns:
         The neutral variants in dataset order, and a report of counts and flags. A hard variant has
             no neutral variant if the answer is unreadable or lacks the original sentence.
     """
     questions = neutral_questions(sentences, confusing, writing)
-    written = _ask_and_parse(questions, ask, WrittenVariants)
-    texts_by_variant = _get_texts(written, 1)
-    originals = {item.id: item for item in sentences if item.is_original}
+    answers = _ask_and_parse(questions, ask, WrittenVariants)
+    texts_by_variant = _get_texts(answers, count=1)
+    original_by_id = {item.id: item for item in sentences if item.is_original}
     neutral_variants = []
     flags_by_variant = {}
     for sentence in sentences:
         for text in texts_by_variant.get(sentence.id, []):  # at most one
-            original = originals[sentence.original_id]
+            original = original_by_id[sentence.original_id]
             flags = check_text(original, text)
             if flags:
                 flags_by_variant[sentence.id] = list(flags)
@@ -283,7 +287,7 @@ def generate_neutral_variants(
     report = {
         "asked": len(questions),
         "variants": len(neutral_variants),
-        **_count_outcomes(written),
+        **_count_outcomes(answers),
         "flags": flags_by_variant,
     }
     return neutral_variants, report
@@ -297,14 +301,14 @@ def replace_with_neutral(
     The original's text replaces a hard variant that has no neutral variant.
     """
     neutral_by_id = {variant.id: variant for variant in neutral_variants}
-    originals = {item.id: item for item in sentences if item.is_original}
+    original_by_id = {item.id: item for item in sentences if item.is_original}
     new_sentences = []
     for sentence in sentences:
         if sentence.id in neutral_by_id:
             new_sentences.append(neutral_by_id[sentence.id])
         else:
             own_ids = sentence.model_dump(include={"id", "original_id", "variant_number"})
-            original = originals[sentence.original_id]
+            original = original_by_id[sentence.original_id]
             new_sentences.append(original.model_copy(update=own_ids))
     return new_sentences
 
@@ -313,13 +317,13 @@ def neutral_questions(
     sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting
 ) -> dict[str, Question]:
     """Return the questions that ask for neutral variants, by id of the confusing hard variant."""
-    originals = {item.id: item for item in sentences if item.is_original}
+    original_by_id = {item.id: item for item in sentences if item.is_original}
     prompt = load_prompt(writing.prompts / NEUTRAL_PROMPT)
     questions = {}
     for sentence in sentences:
         if sentence.is_original or sentence.id not in confusing:
             continue
-        original = originals[sentence.original_id]
+        original = original_by_id[sentence.original_id]
         context = added_context(original.sentence, sentence.sentence)
         # If the contexts of two variants have the same length, their prompts are identical. The
         # sample number then keeps their answers apart.
@@ -340,7 +344,7 @@ class _VariantTask(Task):
     generation: GenerationSettings
 
     def reading(self, answer: Answer) -> Parsed[Any]:
-        """Return the texts of the variants in an answer."""
+        """Return the texts of the variants that an answer contains."""
         return parse_object(answer, WrittenVariants)
 
     def limit_setting(self) -> str:
@@ -348,7 +352,10 @@ class _VariantTask(Task):
         return "jam.variants.max_tokens"
 
     def _writing(self, entry: LLMEntry, prompt: str) -> VariantWriting:
-        """Return what the calls need; `prompt` is the name of an input in the folder of prompts."""
+        """Return the model, request parameters and prompt folder of the calls.
+
+        `prompt` is the name of a prompt among the inputs; the folder of this prompt is used.
+        """
         return VariantWriting(entry, self.generation, Path(self.inputs[prompt]).parent)
 
     def _save(self, variants: Iterable[BaseModel], report: Mapping[str, Any]) -> None:
@@ -398,7 +405,7 @@ class NeutralVariants(_VariantTask):
     """
 
     def questions(self, entry: LLMEntry) -> list[Question]:
-        """Return one question for each hard variant to rewrite."""
+        """Return one question for each hard variant that gets a neutral variant."""
         sentences, ids_to_rewrite = self._load_dataset()
         writing = self._writing(entry, "prompt")
         return list(neutral_questions(sentences, ids_to_rewrite, writing).values())
@@ -440,29 +447,33 @@ class NeutralContexts(NeutralVariants):
 
 
 def _ask_and_parse(
-    questions: Mapping[str, Question], ask: Ask, record: type[Any]
+    questions: Mapping[str, Question], ask: Ask, answer_class: type[Any]
 ) -> dict[str, Parsed[Any]]:
-    """Ask questions, and return the parsed answers by the names of the questions."""
+    """Ask questions, and return the parsed answer to each question, by the keys of `questions`.
+
+    `answer_class` is the pydantic model of an answer.
+    """
     answers = ask(list(questions.values())) if questions else {}
     return {
-        name: parse_object(answers[question.key], record) for name, question in questions.items()
+        name: parse_object(answers[question.key], answer_class)
+        for name, question in questions.items()
     }
 
 
-def _get_texts(written: Mapping[str, Parsed[Any]], count: int) -> dict[str, list[str]]:
-    """Return the first `count` nonblank texts of each readable answer, by name of the answer."""
-    texts = {}
-    for name, answer in written.items():
+def _get_texts(answers: Mapping[str, Parsed[Any]], *, count: int) -> dict[str, list[str]]:
+    """Return the first `count` nonblank texts of each readable answer, by the keys of `answers`."""
+    texts_by_name = {}
+    for name, answer in answers.items():
         if answer.value is not None:
             nonblank_texts = [text.strip() for text in answer.value.variants if text.strip()]
-            texts[name] = nonblank_texts[:count]
-    return texts
+            texts_by_name[name] = nonblank_texts[:count]
+    return texts_by_name
 
 
 def _apply_model_reviews(
     original: Original, texts: Sequence[str], answer: TextReviews | None
 ) -> list[Variant]:
-    """Return the variants of an original after the review by the validating model.
+    """Return the variants of an original with the verdicts and texts of the validating model.
 
     Args:
         original: The original.
@@ -490,7 +501,7 @@ def _apply_model_reviews(
 
 
 def _count_outcomes(answers: Mapping[str, Parsed[Any]]) -> dict[str, Any]:
-    """Return the counts of the outcomes of answers, and the reasons for unreadable answers."""
+    """Return the number of answers per outcome, and why each unreadable answer is unreadable."""
     return {
         "outcomes": dict(Counter(str(answer.outcome) for answer in answers.values())),
         "unreadable": {

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from pieline.studies.jam.bio import BEGIN, INSIDE, OUTSIDE, Span, Tag
 
 _TOKEN = re.compile(r"(?:['’]\w+|\w+|[^\w\s])\s*")
+"""Pattern of a word or punctuation mark with its trailing space; an apostrophe begins a word."""
 _TOKEN_ELIDED = re.compile(r"(?:\w+['’](?=\w)|\w+|[^\w\s])\s*")
-"""Patterns of a word or punctuation mark with its trailing space; see `tokenize`."""
+"""Pattern of a word or punctuation mark with its trailing space; an apostrophe ends a word."""
 _TO_STRAIGHT_APOSTROPHES = str.maketrans("’‘`´", "''''")
 
 
@@ -45,7 +46,11 @@ def find_original(original: str, variant: str) -> Span | None:
 
 
 def _find_by_letters(original: str, variant: str) -> Span | None:
-    """Return the span of the last part of the variant with the original's letters and words."""
+    """Return the character span of the original in the variant, ignoring punctuation and case.
+
+    The span includes closing punctuation. If there are several matches, the result is the last one.
+    The result is None if no part of the variant has the letters and words of the original.
+    """
     letters = _only_letters(original)
     if not letters:
         return None
@@ -127,7 +132,7 @@ def project_tags(
 def _tag_words(
     tokens: Sequence[str], tags: Sequence[Tag], text: str
 ) -> tuple[list[str], list[Tag]]:
-    """Return the tokens and tags of a text that differs from the original only in punctuation.
+    """Return the tokens and tags of a text whose letters are those of the original.
 
     The arguments `tokens` and `tags` belong to the original.
     """
@@ -177,7 +182,7 @@ def _locate_words(tokens: Sequence[str], tags: Sequence[Tag], text: str) -> list
 
 
 def _append_gap(gap: str, tag: Tag, tokens: list[str], tags: list[Tag]) -> None:
-    """Append the punctuation in the gap between two words to the tokens, and its tag to the tags.
+    """Append the punctuation marks in the gap between two words to `tokens`, and `tag` to `tags`.
 
     Leading space of the gap is added to the last token.
     """
@@ -191,15 +196,15 @@ def _append_gap(gap: str, tag: Tag, tokens: list[str], tags: list[Tag]) -> None:
 
 
 def _include_apostrophes(token: str, text: str, start: int, end: int) -> tuple[int, int]:
-    """Extend the character span of a token such as "'s" or "l'" to include its apostrophe.
+    """Return the start and end of a token such as "'s" or "l'" in a text, with its apostrophe.
 
-    `start` and `end` are the span of the token's letters in the text.
+    The arguments `start` and `end` are the span of the token's letters in the text.
     """
-    token = token.strip().translate(_TO_STRAIGHT_APOSTROPHES)
-    text = text.translate(_TO_STRAIGHT_APOSTROPHES)
-    if token.startswith("'") and text[:start].endswith("'"):
+    straight_token = token.strip().translate(_TO_STRAIGHT_APOSTROPHES)
+    straight_text = text.translate(_TO_STRAIGHT_APOSTROPHES)
+    if straight_token.startswith("'") and straight_text[:start].endswith("'"):
         start -= 1
-    if token.endswith("'") and text[end:].startswith("'"):
+    if straight_token.endswith("'") and straight_text[end:].startswith("'"):
         end += 1
     return start, end
 
@@ -223,7 +228,10 @@ def _is_at_word_boundaries(text: str, start: int, end: int) -> bool:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the letters of each word; spaces, hyphens and dashes separate words."""
+    """Return the lowercase letters and digits of each word of a text.
+
+    Spaces, hyphens and dashes separate words.
+    """
     words = [_only_letters(word) for word in re.split(r"\s+|[-–—]", text)]
     return [word for word in words if word]
 

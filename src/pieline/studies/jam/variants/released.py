@@ -26,8 +26,10 @@ _PER_ORIGINAL = 3
 """Number of variants per original in the paper."""
 _KNOWN_EDITS = frozenset({"can → could"})
 """Known edits of originals in the public variants."""
-_MAX_FAULTS, _MAX_FAULTY_SHARE = 3, 1 / 3
-"""Number and share of variants with the same fault; a file that exceeds both is rejected."""
+_MAX_FAULTS = 3
+"""Maximum number of variants with the same fault, whatever their share of the file."""
+_MAX_FAULTY_SHARE = 1 / 3
+"""Maximum share of variants with the same fault, if their number exceeds `_MAX_FAULTS`."""
 _EDITED = 75.0
 """Minimum similarity (0-100) between an edited original and the original."""
 
@@ -49,7 +51,8 @@ def read_variants(
             have a different PIE than their originals or damaged texts, or two variants of an
             original have the same number. The message states the file and, if possible, the record.
     """
-    variants, records_with_other_pie = [], []
+    variants = []
+    records_with_other_pie = []
     for number, fields in enumerate(read_json_records(path), start=1):
         where = f"{path}: record {number}"
         record = validated(_VariantRecord, fields, where=where, hint=_HINT)
@@ -73,10 +76,10 @@ def read_variants(
 def _find_original_of(
     record: "_VariantRecord", originals: Sequence[Original], where: str
 ) -> Original:
-    """Return the original of a record, or the most similar original if the original was edited.
+    """Return the original of a variant's record; for an edited original, the most similar original.
 
     Raises:
-        UserError: No original is similar enough.
+        UserError: The similarity of all originals is below `_EDITED`.
     """
     for original in originals:
         if original.id == record.sentence_id:
@@ -90,7 +93,8 @@ def _find_original_of(
     if best_match is None:
         hint = "use variants and originals of the same version"
         raise UserError("unknown original", where=where, hint=hint)
-    return original_by_text[best_match[0]]
+    best_text, _, _ = best_match
+    return original_by_text[best_text]
 
 
 def _are_too_many(faults: int, variants: Sequence[Variant]) -> bool:
@@ -112,10 +116,11 @@ def _to_variant(
     """Convert a record to a variant of an original.
 
     Raises:
-        UserError: The record is invalid, or has neither its original nor tokens and tags of an
+        UserError: The record is invalid, or contains neither its original nor tokens and tags of an
             edited original.
     """
     text = record.variant_sentence
+    # The variant and the original may be in different Unicode normalization forms.
     if find_original(original.sentence, text) is None:
         text = nfc(text)
     true_idioms = original.true_idioms if record.true_idioms is None else record.true_idioms
@@ -143,7 +148,7 @@ def _to_variant(
 
 
 def _has_other_pie(record: "_VariantRecord", original: Original) -> bool:
-    """Return whether a record names another PIE than its original."""
+    """Return whether a record names a PIE or figurative idiom that its original does not have."""
     names_other_pie = bool(record.PIE) and not _contains_all(record.PIE, original.pies)
     names_other_idiom = bool(record.true_idioms) and not _contains_all(
         record.true_idioms, original.true_idioms
@@ -171,13 +176,13 @@ def check_contexts(variants: Sequence[Variant], *, where: str | Path) -> None:
 
 
 def _contains_all(value: Any, pies: Iterable[str]) -> bool:
-    """Return whether the text of a value contains all PIEs, apart from spelling details."""
+    """Return whether a text or list contains all PIEs, ignoring case, spacing and punctuation."""
     normalized_text = normalize(str(value))
     return all(normalize(pie) in normalized_text for pie in pies)
 
 
 def count_problem(originals: Sequence[Original], variants: Sequence[Variant]) -> str:
-    """Return the first difference between variants and the paper's description; empty if none.
+    """Return the first difference between the variants and the paper's; empty if there is none.
 
     The paper states the numbers of originals and variants, and three variants per original. Each
     variant of the paper contains its original with only minor punctuation differences (sections 3.3
@@ -233,27 +238,27 @@ def edited_originals(
 
 
 def _find_edits(original: str, variant: str) -> list[str]:
-    """Return the edits ("old → new") of an original in a variant.
+    """Return the edits ("old → new") that turn an original into its edited form in a variant.
 
-    The edited original is the end of the variant that is most similar to the original.
+    The edited form is the end of the variant that is most similar to the original.
     """
-    words, variant_words = original.split(), variant.split()
+    original_words, variant_words = original.split(), variant.split()
     ends_of_variant = [variant_words[start:] for start in range(len(variant_words))]
-    edited_words = min(ends_of_variant, key=lambda end: Levenshtein.distance(words, end))
+    edited_words = min(ends_of_variant, key=lambda end: Levenshtein.distance(original_words, end))
     edits = []
-    for change in Levenshtein.opcodes(words, edited_words):
+    for change in Levenshtein.opcodes(original_words, edited_words):
         if change.tag != "equal":
-            old = " ".join(words[change.src_start : change.src_end])
+            old = " ".join(original_words[change.src_start : change.src_end])
             new = " ".join(edited_words[change.dest_start : change.dest_end])
             edits.append(f"{old or '-'} → {new or '-'}")
     return edits
 
 
 def _tokens_with_spaces(record: "_VariantRecord") -> tuple[str, ...] | None:
-    """Return the tokens of a record, each with its trailing space in the variant.
+    """Return the tokens of a record, each with its trailing space in the variant's text.
 
-    The result is None if the record lacks tokens or tags, or if the tokens do not match the
-    variant.
+    The result is None if the record lacks tokens or tags, or if the tokens do not add up to the
+    text.
     """
     if not isinstance(record.tokens, list) or not isinstance(record.tags, list):
         return None

@@ -146,7 +146,10 @@ def read_adjudications(path: str | Path) -> list[Review]:
 
 
 def write_adjudications(path: str | Path, texts: Mapping[str, str]) -> None:
-    """Write a tab-separated form for decisions on disputed items; `texts` are the texts by id."""
+    """Write a tab-separated form for decisions on disputed items.
+
+    `texts` maps the id of each disputed item to its text.
+    """
     rows = [{"item_id": item_id, "reviewed": text} for item_id, text in texts.items()]
     write_sheet(path, _ADJUDICATION_COLUMNS, rows)
 
@@ -175,10 +178,10 @@ def settle_reviews(
 
 
 def _make_review(fields: Mapping[str, str], where: str) -> Review:
-    """Return the review that has the nonempty ones of these fields.
+    """Return a review; empty fields count as missing, and get the default if there is one.
 
     Raises:
-        UserError: A field is missing or invalid.
+        UserError: A required field is missing, or a field is invalid.
     """
     nonempty_fields = {name: text for name, text in fields.items() if text}
     return validated(Review, nonempty_fields, where=where, hint="correct this answer")
@@ -231,15 +234,15 @@ def check_text(
         return ("original_missing",)
     context, text_after = text[: span.start].strip(), text[span.end :]
     language = original.language
-    words = count_words(context)
+    word_count = count_words(context)
     other_pies = [pie for pie in known_pies if pie not in original.pies]
     sibling_similarities = [_similarity(context, original, sibling) for sibling in siblings]
     language_code = get_language(language).code
     is_present: Mapping[Flag, bool] = {
         "original_not_last": any(character.isalnum() for character in text_after),
-        "context_empty": words == 0,
-        "context_too_short": 0 < words < MIN_CONTEXT_WORDS,
-        "context_too_long": words > MAX_CONTEXT_WORDS,
+        "context_empty": word_count == 0,
+        "context_too_short": 0 < word_count < MIN_CONTEXT_WORDS,
+        "context_too_long": word_count > MAX_CONTEXT_WORDS,
         "pie_repeated": _contains_any(context, original.pies, language),
         "other_pie": _contains_any(context, other_pies, language),
         "wrong_language": not is_in_language(context, language_code, language_codes()),
@@ -249,7 +252,7 @@ def check_text(
 
 
 def _contains_any(text: str, pies: Iterable[str], language: str) -> bool:
-    """Return whether a text contains one of these PIEs, in any inflection."""
+    """Return whether a text contains any of several PIEs, in any inflection."""
     return any(contains_pie(text, pie, language=language) for pie in pies)
 
 
@@ -315,7 +318,7 @@ def check_variants(
 def review_items(
     originals: Iterable[Original], variants: Iterable[Variant]
 ) -> list[dict[str, str]]:
-    """Return the fields of the review task of each variant (appendix E)."""
+    """Return the fields of each variant's review task in Label Studio, by name (appendix E)."""
     original_texts = {original.id: original.sentence for original in originals}
     return [
         {
@@ -384,7 +387,7 @@ def apply_reviews(
 
 
 def _apply_review(variant: Variant, review: Review, original: Original) -> Variant:
-    """Return a variant with the verdict, note and correction of a review."""
+    """Return a variant of an original with the verdict, note and correction of a review."""
     fields = variant.model_dump(include={"number", "source", "flags", "model_verdict"})
     return make_variant(
         original,
@@ -433,7 +436,10 @@ def _check_correction(corrected: Variant, *, copies: int, where: str) -> None:
 
 
 def _similarity(context: str, original: Original | JamSentence, sibling: str) -> float:
-    """Return the similarity (0-1) of a context and the context of another variant, `sibling`."""
+    """Return the similarity (0-1) of a context and the context of another variant of an original.
+
+    `sibling` is the text of the other variant. If it lacks the original, all of it is compared.
+    """
     sibling_context = find_context(original.sentence, sibling)
     if sibling_context is None:
         sibling_context = sibling
