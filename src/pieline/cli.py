@@ -191,7 +191,8 @@ def _score_models(options: argparse.Namespace) -> None:
     if not options.dry_run:
         paid_models = [name for name, entry in chat_models.items() if entry.paid]
         _check_cost_limit(paid_models, options)
-    folder, settings = f"runs/{names[0]}", []
+    folder = f"runs/{names[0]}"
+    settings: list[str] = []
     if options.limit is not None:
         # The results of a trial must not be mixed with complete results in the same folder.
         folder += f"-limit-{options.limit}"
@@ -216,7 +217,7 @@ def _score_models(options: argparse.Namespace) -> None:
         # Omit the download of weights; for chat models, estimate the cost instead of scoring.
         scoring_command = commands[-1]
         if chat_models:
-            scoring_command[-1] = "estimate_cost"
+            scoring_command[-1] = "estimate_cost"  # the last word is the target
         commands = [scoring_command]
     for command in commands:
         print(f"$ {shlex.join(command)}", flush=True)
@@ -514,7 +515,7 @@ def _add_import_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _ask_question(options: argparse.Namespace) -> None:
-    """Run `pieline ask`: print the request and the answer."""
+    """Run `pieline ask`: ask the model, and print the request and the answer."""
     from pieline.core.records import validated
     from pieline.llm.client import ask
     from pieline.llm.questions import make_question
@@ -542,7 +543,7 @@ def _ask_question(options: argparse.Namespace) -> None:
 
 
 def _chat_model(name: str, where: str, files: Sequence[Path]) -> "tuple[LLMEntry, LLMSettings]":
-    """Return the entry of a chat model, and the settings for queries.
+    """Return the entry of a chat model, and the settings of requests to language models.
 
     Args:
         name: Name of the model.
@@ -566,7 +567,7 @@ def _chat_model(name: str, where: str, files: Sequence[Path]) -> "tuple[LLMEntry
 
 
 def _rename_recordings(options: argparse.Namespace) -> None:
-    """Run `pieline recordings rename`: print the renamed files."""
+    """Run `pieline recordings rename`: rename a model's files, and print the new paths."""
     from pieline.llm.renaming import rename
 
     entry, settings = _chat_model(options.new, "NEW", options.configfile)
@@ -575,7 +576,7 @@ def _rename_recordings(options: argparse.Namespace) -> None:
 
 
 def _set_aside_answers(options: argparse.Namespace) -> None:
-    """Run `pieline recordings reask`: print the files from which answers were moved."""
+    """Run `pieline recordings reask`: move answers, and print the files that contained them."""
     from pieline.llm.archive import recording_files
     from pieline.llm.renaming import reask
 
@@ -632,7 +633,7 @@ def _format_cost(answer: "Answer", entry: "LLMEntry") -> str:
 
 
 def _list_recordings(options: argparse.Namespace) -> None:
-    """Run `pieline recordings list`: print a line for each file."""
+    """Run `pieline recordings list`: print a line for each file of recorded answers."""
     from pieline.llm.archive import recording_files, summarize
 
     for path in recording_files(options.folder):
@@ -646,7 +647,7 @@ def _list_recordings(options: argparse.Namespace) -> None:
 
 
 def _verify_recordings(options: argparse.Namespace) -> None:
-    """Run `pieline recordings verify`: raise a `UserError` if a line is invalid."""
+    """Run `pieline recordings verify`: raise a `UserError` if a recorded answer is invalid."""
     from pieline.llm.archive import recording_files, verify
 
     files = recording_files(options.folder)
@@ -662,7 +663,7 @@ def _verify_recordings(options: argparse.Namespace) -> None:
 
 
 def _import_recordings(options: argparse.Namespace) -> None:
-    """Run `pieline recordings import`: print the number of new answers for each file."""
+    """Run `pieline recordings import`: add answers, and print their number for each file."""
     from pieline.core.packing import GIB
     from pieline.llm.archive import import_archive
 

@@ -139,7 +139,7 @@ def config_class() -> type[Config]:
 
 
 def layered(raw: Mapping[str, Any], sample: str | Path) -> dict[str, Any]:
-    """Return settings that take precedence over config/sample.yaml if they use the sample data.
+    """Return settings, merged over config/sample.yaml if they use the sample data.
 
     The sample needs config/sample.yaml because the default settings are the papers' values, which
     are too large for the sample.
@@ -253,7 +253,7 @@ def _check_data(config: Config, where: str) -> None:
 
 
 def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, Study[Any]]:
-    """Create all studies, including studies that the configuration does not name.
+    """Create all known studies, including studies that the configuration does not name.
 
     Args:
         config: The configuration.
@@ -292,7 +292,7 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
 
 
 def _check_tables(config: Config, loaded: Mapping[str, Study[Any]]) -> None:
-    """Raise a `UserError` if the setting `tables` names a table without rows of models."""
+    """Raise a `UserError` if `tables` names an unknown table or a table without models."""
     named = config.tables.keys() - {"rows"}
     if not named:
         return

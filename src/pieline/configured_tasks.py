@@ -35,8 +35,9 @@ class PlannedTasks(NamedTuple):
     def missing_files(self, remade: Collection[str], options: Sequence[str]) -> list[str]:
         """Return messages about missing files on which prompts depend.
 
-        One message contains the command that makes the files that depend on no answers. Another
-        message lists the files that are made from answers. Without such files, there is no message.
+        One message contains the command that makes the missing files that depend on no answers.
+        Another message lists the missing files that are made from answers. Either message is left
+        out if there are no such files.
 
         Args:
             remade: Files that count as missing because the run will recreate them.

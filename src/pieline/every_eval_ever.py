@@ -84,7 +84,7 @@ def _scores_by_run(is_selected: Callable[[str], bool]) -> dict[str, list[Number]
 
 
 def _is_of_one_run(path: str) -> bool:
-    """Return whether a metric file is of one run; other metric files describe data or seeds."""
+    """Return whether a metric file belongs to one run, and not to data or to several seeds."""
     return Path(path).name.startswith("seed-")
 
 
@@ -95,7 +95,7 @@ def _is_score(number: Number) -> bool:
 
 
 def _path_without_extension(study: str, record: Json) -> PurePosixPath:
-    """Return the path of a record in the data store; the UUID is derived from the evaluation."""
+    """Return the path of a record without the extension; the UUID is a hash of the record's id."""
     developer, _, model = record["model_info"]["id"].partition("/")
     digest = sha256_of(record["evaluation_id"].encode())
     name = str(uuid.UUID(digest[:32], version=4))
@@ -116,7 +116,7 @@ def _items_by_run(study: str) -> dict[str, list[Json]]:
 
 
 def _model_id(metric: MetricFile) -> str:
-    """Return the name of a model on the Hub or at the provider, or else `pieline/<name>`."""
+    """Return the name of a run's model on the Hub or at the provider, or else `pieline/<name>`."""
     name = str(metric.fields["model"])
     weights = metric.fields["conditions"]["weights"]
     is_fine_tuned_here = "+" in name or weights.get("kind") == "encoder"
@@ -137,7 +137,7 @@ def _evaluation_name(metric: MetricFile) -> str:
 
 
 def _record(metric: MetricFile, scores: list[Number], data: str) -> Json:
-    """Return the record of a run with scores, but without the time and the items."""
+    """Return the record of a run with its scores; the caller adds the time and the items."""
     model_id, evaluation_name = _model_id(metric), _evaluation_name(metric)
     conditions = metric.fields["conditions"]
     weights = conditions["weights"]
@@ -184,7 +184,10 @@ def _as_text(value: Any) -> str:
 
 
 def _result(number: Number, evaluation_name: str, data: str, conditions: Json) -> Json:
-    """Return a score with metric, interval and settings; percentages become fractions."""
+    """Return the evaluation result of a number: score, metric, interval and settings.
+
+    Percentages become fractions.
+    """
     is_percent = number.unit == "%"
 
     def to_fraction(value: float) -> float:
@@ -257,8 +260,8 @@ def _sentence_samples(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
             continue
         prediction = predictions[row["id"]]
         # A prediction has one answer, or a list of answers if a model was asked several times.
-        keys = [answer["key"] for answer in prediction.get("samples", ())]
-        keys = keys or [prediction.get("answer_key")]
+        keys_of_samples = [answer["key"] for answer in prediction.get("samples", ())]
+        keys = keys_of_samples or [prediction.get("answer_key")]
         recorded = [answers[key] for key in keys if key in answers]
         decision = row["answer"] or ""
         sample = _sample(

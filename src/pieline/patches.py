@@ -37,7 +37,7 @@ def quote_interpreter() -> None:
 
 
 def _quote_python_of(executor_class: Any) -> None:
-    """Quote the path of Python that a class of executors uses."""
+    """Quote the path of Python in the commands of a class of executors."""
     get_python = executor_class.get_python_executable
     executor_class.get_python_executable = lambda self: shlex.quote(get_python(self))
 
@@ -61,7 +61,7 @@ def check_plans(workflow: Any, check: Callable[[Any], None]) -> None:
 
 
 def patches_enabled() -> bool:
-    """Return whether the patches that only save time are enabled (see the module)."""
+    """Return whether patches that only save time are applied; PIELINE_NO_PATCHES disables them."""
     return not os.environ.get("PIELINE_NO_PATCHES")
 
 

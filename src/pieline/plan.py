@@ -97,7 +97,7 @@ class Plan:
         return path in self._by_path
 
     def __getitem__(self, path: str) -> Run:
-        """Return the run of a predictions or metric file."""
+        """Return the run to which a file with predictions or metrics belongs."""
         return self._by_path[path]
 
     def select(self, **values: str | Collection[str]) -> list[Run]:
@@ -107,7 +107,7 @@ class Plan:
     def asked(self, **values: str | Collection[str]) -> list[Run]:
         """Return the runs that need answers of language models and have the given values.
 
-        Includes runs that lack an API key or weights; see `Run.lacks`.
+        The result includes runs that lack an API key or weights (see `Run.lacks`).
         """
         llm_runs = self.select(kind="llm", **values)
         return [run for run in llm_runs if not run.archive and not run.unsupported]
@@ -159,6 +159,7 @@ def _with_archived_conditions(run: Run, project: Project, settings: type[Setting
     if not run.archive:
         return run
     fields = {**dict(declared_settings(settings)), **type(project.entry(run.base)).model_fields}
+    # The user's own data and the limit are not settings of a study; without them, None applies.
     defaults: dict[str, list[Any]] = {"data": [None], "limit": [None]}
     scoring: set[str] = set()
     for dotted_name, field_info in fields.items():

@@ -95,7 +95,7 @@ class Project:
         return " ".join(sentences)
 
     def archive_with(self, *metrics: str) -> Archive | None:
-        """Return the first archive that contains the runs of all given metric files, if any."""
+        """Return the first archive with the runs of all given metric files; None without one."""
         for archive in self.archives:
             if all(path in archive.runs for path in metrics):
                 return archive
@@ -127,7 +127,7 @@ class Project:
         return load_reference(self.here("published/model_entries.json"))
 
     def changed_entry(self, model: str) -> tuple[str, ...]:
-        """Describe each difference between a model's entry and our entry of the paper's model.
+        """Return a description of each difference between a model's entry and our reference entry.
 
         The result is empty for models that are not in a paper.
         """
@@ -280,9 +280,8 @@ class Project:
         has_answers = path.exists() and path.stat().st_size > 0
         if has_answers:
             return ""
-        for first_obstacle in obstacles(self.language_model(model), self.llm):
-            return f"nothing is recorded, and {first_obstacle.what}"
-        return ""
+        first_obstacle = next(obstacles(self.language_model(model), self.llm), None)
+        return f"nothing is recorded, and {first_obstacle.what}" if first_obstacle else ""
 
     def execution_spec(self, model: str) -> str:
         """Return the fields of a model's entry that affect its predictions, as JSON."""
@@ -359,5 +358,5 @@ def _check_exists(path: str, where: str, hint: str, *, is_file: bool = False) ->
 
 
 def _path_hint(field: str) -> str:
-    """Return a hint for a field of an entry with the path of a missing file."""
+    """Return a hint to correct a field of an entry that contains the path of a missing file."""
     return f"correct {field} (relative to {Path.cwd()})"

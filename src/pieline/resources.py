@@ -96,7 +96,7 @@ def read_plan(dry_run_output: str) -> list[PlannedJob]:
 
 
 def _planned_job(fields: Mapping[str, str]) -> PlannedJob:
-    """Return a job, given its fields as a dry run prints them."""
+    """Return a planned job, given the text of each field in the output of a dry run."""
     wildcards = _parse_assignments(fields["wildcards"])
     resources = _parse_assignments(fields["resources"])
     return PlannedJob(
@@ -118,7 +118,7 @@ def remade(plan: Iterable[PlannedJob]) -> set[str]:
 
 
 def jobs_by_model(plan: Iterable[PlannedJob], registry: Registry) -> list[ModelJobs]:
-    """Count the jobs of a plan by model, sorted by name; the jobs without a model come last."""
+    """Count the jobs of each model, sorted by the model's name; jobs without a model come last."""
     jobs_of_model: defaultdict[str, list[PlannedJob]] = defaultdict(list)
     for job in plan:
         jobs_of_model[job.model].append(job)
@@ -137,7 +137,7 @@ def jobs_by_model(plan: Iterable[PlannedJob], registry: Registry) -> list[ModelJ
 
 
 def _bytes_to_download(model: str, registry: Registry) -> int | None:
-    """Return the bytes of a model's weights that are not downloaded yet; None if unknown."""
+    """Return the number of bytes of a model's weights to download from the Hub; None if unknown."""
     weights = hub_checkpoint(registry[model])
     if not weights or weights.cached():
         return 0

@@ -92,7 +92,7 @@ class Study(ABC, Generic[S]):
     Args:
         settings: The study's section of config.yaml.
         project: Models, data and folders.
-        chosen: Whether the configuration names the study. Only if so, the settings are checked.
+        chosen: Whether the configuration names the study. If not, the settings are not checked.
     """
 
     name: ClassVar[str]
@@ -143,7 +143,7 @@ class Study(ABC, Generic[S]):
         return [display for display in self.shown if isinstance(display, Figure)]
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes for tables on data that differ from the paper's data."""
+        """Return the notes below tables on data other than the paper's."""
         return (SAMPLE_NOTE,) if self.project.is_sample else ()
 
     def llm_tasks(self) -> list[LLMTaskSpec]:
@@ -179,11 +179,11 @@ class Study(ABC, Generic[S]):
             )
 
     def configured_runs(self) -> Iterable[Run]:
-        """Return all configured runs; `make_plan` adds reasons and the conditions from archives."""
+        """Return all configured runs; `make_plan` adds obstacles and conditions from archives."""
         return ()
 
     def lacks(self, runs: Sequence[Run]) -> Mapping[str, str]:
-        """Return the reason why a run cannot be made, by metric file.
+        """Map the metric file of each run that cannot be made to the reason.
 
         By default, the only reason is that a language model cannot answer.
         """
@@ -229,7 +229,7 @@ class Study(ABC, Generic[S]):
         return []
 
     def rules_files(self) -> list[str]:
-        """Return the absolute path of the study's own `rules.smk`, as a list; empty without it."""
+        """Return a list with the path of the study's `rules.smk`; empty if the file is missing."""
         path = Path(__file__).with_name("studies") / self.name / "rules.smk"
         return [str(path)] if path.exists() else []
 

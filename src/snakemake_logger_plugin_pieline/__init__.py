@@ -168,7 +168,7 @@ def _check_keys(where: str, node: Node | None) -> None:
 
 
 def _user_error(problem: str) -> SystemExit:
-    """Print an error in one line, and return the exception that ends the program."""
+    """Print an error in one line, and return the exception to raise, which ends the program."""
     print(f"error: {problem}", file=sys.stderr)
     return SystemExit(2)
 
@@ -273,7 +273,7 @@ class LogHandler(LogHandlerBase):
             self._bars = _Bars(self._total)
 
     def _explain(self, record: Any) -> None:
-        """Store the cause of a job in a dry run, which replaces Snakemake's reason."""
+        """Store the cause of a job in a dry run, and replace Snakemake's reason by the cause."""
         cause = explain(record.reason)
         self._jobs_by_cause.setdefault(cause, []).append(record)
         if cause:
@@ -336,7 +336,7 @@ class LogHandler(LogHandlerBase):
         self._print("\n".join([record.getMessage(), *map(str, record.aux_logs)]), "red")
 
     def _on_error(self, record: Any) -> None:
-        """Print an error of Snakemake; of a failed command, store only how the command ended."""
+        """Print an error of Snakemake; if a command failed, only store how the command ended."""
         message = record.getMessage()
         if "CalledProcessError" in message:
             # "Command '…' returned non-zero exit status 1."; the job's own error follows.
@@ -402,7 +402,12 @@ class _Bars:
         self._progress.start()
 
     def show(self, rule: str, done: Counter[str]) -> None:
-        """Update the bar of a rule, and remove it when all jobs of the rule are done."""
+        """Update the bars of a rule and of all jobs, and remove the bar of a rule that is done.
+
+        Args:
+            rule: Name of the rule.
+            done: Number of finished jobs by rule.
+        """
         if rule not in self._tasks:
             self._tasks[rule] = self._progress.add_task(rule, total=self._total[rule])
         self._progress.update(self._tasks[rule], completed=done[rule])

@@ -66,7 +66,7 @@ def summarize(causes: Mapping[str, Sequence[Any]]) -> list[str]:
 
 
 def _summary_line(cause: str, jobs: Sequence[Any]) -> str:
-    """Return a line with a cause, and what the jobs with this cause affect."""
+    """Return a line with a cause, and with the studies, models and displays of the jobs."""
     studies = {_study_of(str(path)) for job in jobs for path in job.output} - {""}
     affected = [_list_names(list(studies))]
     wildcards = [dict(job.wildcards or {}) for job in jobs]
@@ -74,16 +74,17 @@ def _summary_line(cause: str, jobs: Sequence[Any]) -> str:
     for kind in ("model", "table", "figure"):
         names += [values[kind] for values in wildcards if kind in values]
     affected.append(_list_names(names))
+    # Jobs with the same wildcards, including a model, belong to the same run.
     runs = {tuple(values.items()) for values in wildcards if "model" in values}
     if runs:
         affected.append(_count(len(runs), "run"))
     rules = _list_names([job.rule_name for job in jobs])
     affected.append(f"{_count(len(jobs), 'job')} of {rules}")
-    return f"  {cause} ({', '.join(part for part in affected if part)})"
+    return f"  {cause} ({', '.join(filter(None, affected))})"
 
 
 def _study_of(path: str) -> str:
-    """Return the study in a path `results/STAGE/STUDY/…`; empty for other and for raw files."""
+    """Return the study in a path `results/STAGE/STUDY/…`; empty for raw files and other paths."""
     folders = path.split("/")[:-1]
     is_of_study = len(folders) >= 3 and folders[0] == "results" and folders[1] != "raw"
     return folders[2] if is_of_study else ""
@@ -121,7 +122,7 @@ def _lists_files(value: Any) -> bool:
 
 
 def _file_contents(values: list[Any]) -> set[str]:
-    """Return the paths with digests in the params that list files."""
+    """Return `PATH DIGEST` for each file in the params that list files."""
     contents: set[str] = set()
     for value in values:
         if _lists_files(value):
@@ -157,12 +158,12 @@ def _differences_of_params(old: list[Any], new: list[Any]) -> Iterator[str]:
     """Yield descriptions of how the values of params differ.
 
     A new JSON object is compared with the most similar old object, and any other new value with the
-    first other old value that is left.
+    first old value that is not an object. Each old value is used once.
     """
     unmatched = list(old)
     for value in new:
         is_object = isinstance(value, Mapping)
-        candidates = [other for other in unmatched if isinstance(other, Mapping) == is_object]
+        candidates = [before for before in unmatched if isinstance(before, Mapping) == is_object]
         if not candidates:
             yield f"+ {_shorten(value)}"
             continue
@@ -174,7 +175,7 @@ def _differences_of_params(old: list[Any], new: list[Any]) -> Iterator[str]:
 
 
 def _most_similar(new: Mapping[str, Any], candidates: list[Any]) -> Any:
-    """Return the object that has most fields in common with a new object."""
+    """Return the candidate that has the most fields with the same values as a new object."""
 
     def number_of_equal_fields(candidate: Mapping[str, Any]) -> int:
         return len([key for key, value in new.items() if candidate.get(key) == value])
@@ -245,7 +246,10 @@ def _item_name(item: Any) -> str:
 
 
 def _list_names(names: list[str]) -> str:
-    """Return the first names in alphabetical order and the number of others; paths as a count."""
+    """Return the first names in alphabetical order, and the number of other names.
+
+    For several paths, only their number is returned.
+    """
     # Sorted, because Snakemake's order of jobs differs between runs.
     unique_names = sorted(set(names))
     if len(unique_names) > 1 and all("/" in name for name in unique_names):
@@ -256,6 +260,6 @@ def _list_names(names: list[str]) -> str:
 
 
 def _shorten(value: Any) -> str:
-    """Return a value as text of limited length."""
+    """Return a value as text of at most `_MAX_VALUE_LENGTH` characters; `''` for an empty text."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return textwrap.shorten(text, _MAX_VALUE_LENGTH, placeholder="…") or "''"

@@ -50,7 +50,7 @@ class SidecarGraph:
         return self._by_file[path]
 
     def sidecars_behind(self, path: str) -> list[Sidecar]:
-        """Return the sidecar of a file, and the sidecars of all files from which it was made."""
+        """Return the sidecars of a file and of all files from which the file was made."""
         sidecars: dict[str, Sidecar] = {}
         unvisited = [path]
         while unvisited:
@@ -151,8 +151,9 @@ def _archived_run(
     Raises:
         UserError: A file does not match its sidecar, or an input has no sidecar.
     """
-    others = [path for path in load_sidecar(metrics).made_from if path.startswith(PREDICTIONS)]
-    prediction_files = list(dict.fromkeys([predictions, *others]))
+    made_from = load_sidecar(metrics).made_from
+    all_predictions = [path for path in made_from if path.startswith(PREDICTIONS)]
+    prediction_files = list(dict.fromkeys([predictions, *all_predictions]))
     check_made([metrics, *prediction_files])
     original_inputs = graph.original_inputs(predictions)
     for path in sorted(original_inputs):
@@ -184,7 +185,7 @@ def _archived_run(
 def _archived_datasets(
     runs: Iterable[ArchivedRun], graph: SidecarGraph
 ) -> dict[str, ArchivedDataset]:
-    """Return the manifest entries of the datasets from which the runs rank documents, by folder."""
+    """Return the manifest entries of the datasets whose documents the runs rank, by folder."""
     folders: set[str] = set()
     for run in runs:
         for path in load_sidecar(run.metrics).made_from:
@@ -224,7 +225,7 @@ def _read_members(
 
 
 def _sidecar_member(path: str) -> bytes:
-    """Return the sidecar of a file in the format of archives.
+    """Return the content of the member with the sidecar of a file.
 
     In an archive, the field `path` of a sidecar is the name of the sidecar itself.
     """
@@ -235,12 +236,13 @@ def _sidecar_member(path: str) -> bytes:
 
 
 def _recorded_answers(predictions: str) -> bytes:
-    """Return the lines of the recordings files with the answers behind predictions.
+    """Return the recorded answers behind predictions, as lines of a recordings file.
 
     Raises:
         UserError: Recorded answers are missing.
     """
     sidecar = load_sidecar(predictions)
+    # The last line of a question contains the answer; earlier lines contain failures.
     last_line_of_key: dict[str, bytes] = {}
     for path in sidecar.recordings:
         for key, lines in raw_lines(path).items():
@@ -272,4 +274,5 @@ def _affects_predictions(path: str) -> bool:
     """Return whether an input affects predictions; weights do not count (see `Conditions`)."""
     if path.startswith("results/"):
         return path.startswith("results/raw/") and not path.startswith("results/raw/weights/")
+    # The list of public files affects predictions only through the raw files.
     return path != "data/upstream.yaml"

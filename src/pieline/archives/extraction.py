@@ -28,8 +28,8 @@ class Extraction:
     Attributes:
         rule: Name of the rule.
         archive: Path of the archive.
-        files: SHA-256 of each file to extract, and of each sidecar of such a file, by path.
-        recordings: Path of the recordings file into which a member is merged, by member.
+        files: SHA-256 of each file to extract and of the sidecars of these files, by path.
+        recordings: Path of the local recordings file into which a member is merged, by member.
     """
 
     rule: str
@@ -56,7 +56,7 @@ def check_archive(path: str | Path) -> int:
 
 
 def _unpack(path: str | Path, folder: Path) -> Mapping[str, str]:
-    """Unpack an archive, check the digests in the manifest, and return the digests by path."""
+    """Unpack an archive, check its files, and return the SHA-256 of each file by path."""
     digests = read_archive(path).manifest.files
     unpacked = unpack(path, folder, allowed=lambda name: name == MANIFEST or name in digests)
     for name, digest in digests.items():
@@ -74,8 +74,8 @@ def extract(
 
     Args:
         path: Path of the archive.
-        files: SHA-256 of each file to extract, and of each sidecar of such a file, by path.
-        recordings: Path of the recordings file into which a member is merged, by member.
+        files: SHA-256 of each file to extract and of the sidecars of these files, by path.
+        recordings: Path of the local recordings file into which a member is merged, by member.
 
     Returns:
         The sidecar of each extracted file, by path. The files of a dataset have no sidecars.
@@ -91,6 +91,7 @@ def extract(
             if digests.get(file) != digest:
                 problem = f"{file} was changed during the run"
                 raise UserError(problem, where=path, hint="run again")
+        # Check all recordings before any is changed.
         for member, target in recordings.items():
             _check_answers(path, unpacked / member, target)
         for member, target in recordings.items():

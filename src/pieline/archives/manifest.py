@@ -35,7 +35,7 @@ def is_sidecar(name: str) -> bool:
 def member_sidecar(name: str) -> str:
     """Return the name of the sidecar of a member; return the name of a sidecar unchanged.
 
-    In the name of the sidecar, `SIDECAR` replaces the extension of the member.
+    The name of the sidecar is the name of the member with `SIDECAR` instead of the extension.
     """
     if is_sidecar(name):
         return name
@@ -128,7 +128,7 @@ class Manifest(Record):
     digest: str = ""
 
     def required(self) -> list[str]:
-        """Return the names of all members that may be extracted."""
+        """Return the names of all members that may be extracted, so they must exist."""
         names: list[str] = []
         for run in self.runs:
             names += run.made
@@ -168,8 +168,8 @@ def read_archive(path: str | Path) -> Archive:
     """Read the manifest of an archive; other members are neither read nor checked.
 
     Raises:
-        UserError: The file is missing or not an archive of runs. Or the manifest was changed, lists
-            a file outside the folders of an archive, or does not list a file of a run.
+        UserError: The file is missing or not an archive of runs, or the manifest was changed, lists
+            a file outside the folders of an archive, or lacks a file of a run.
     """
     if not Path(path).is_file():
         raise UserError(

@@ -85,7 +85,7 @@ def stated_conditions(
 
 
 def _differing_inputs(run: ArchivedRun, digest: Callable[[str], str | None]) -> Iterator[str]:
-    """Yield a deviation for each input of an archived run that is missing or different here."""
+    """Yield a deviation for each input of an archived run that is missing or differs here."""
     if not run.raw:
         yield "the archive does not state the data"
     for path, archived_digest in run.raw.items():
@@ -102,7 +102,7 @@ def _differences(
     defaults: Defaults,
     ignored: Collection[str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name of each value that differs, and a description of the difference."""
+    """Yield the name of each setting whose stated and configured values differ, and how."""
     for name in sorted({*stated, *configured} - set(ignored)):
         theirs, ours = stated.get(name), configured.get(name)
         if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
@@ -124,7 +124,7 @@ def _differences(
 
 
 def _starts_with_name(deviation: str, names: Iterable[str]) -> bool:
-    """Return whether a deviation starts with one of the names, and so is about this setting."""
+    """Return whether the first words of a deviation are the name of one of the settings `names`."""
     return any(deviation.startswith(f"{_with_spaces(name)} ") for name in names)
 
 

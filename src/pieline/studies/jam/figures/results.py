@@ -66,15 +66,16 @@ def billions(parameters: str | None) -> float | None:
     counts = re.findall(r"(?:([\d.]+)-)?([\d.]+)([MB])", parameters or "")
     if not counts:
         return None
-    lower_end, count, unit = counts[-1]
-    size = (float(lower_end) + float(count)) / 2 if lower_end else float(count)
-    return size / 1000 if unit == "M" else size
+    lower_end, count, unit = counts[-1]  # the overall count is the last one
+    number = (float(lower_end) + float(count)) / 2 if lower_end else float(count)
+    return number / 1000 if unit == "M" else number
 
 
 def marker_area(parameters: str | None) -> float:
-    """Return the area of a model's marker, which depends on the number of parameters.
+    """Return the area of a model's marker in square points, given the printed parameter count.
 
-    The area is 8 below a billion parameters, and grows by 10 with each order of magnitude.
+    The area is 8 below a billion parameters, and grows by 10 with each order of magnitude. For an
+    unknown count, the area is `AREA`.
     """
     size = billions(parameters)
     if size is None:
@@ -123,6 +124,7 @@ def accuracy_vs_drift(inputs: DisplayInputs) -> Drawing:
         for (setting, language), marks in marks_by_panel.items()
         if all(mark.printed for mark in marks)
     ]
+    # If there are no runs, another note states so.
     if runs and unmeasured:
         notes.append(f"Without a measured drift: {', '.join(unmeasured)}.")
     notes += _notes(runs, inputs)
@@ -242,10 +244,9 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
         confused_models_by_variant = count_confused_runs(counted, language)
         bars[language] = _variants_by_confused_models(confused_models_by_variant.values())
         total = sum(bars[language]) if confused_models_by_variant else "–"
-        titles[language] = f"{get_language(language).label}: {total} variants"
         printed_total = printed.get((f"jam.confusing_variants_{language}",))
-        if printed_total:
-            titles[language] += f"\n(printed: {printed_total['value']:g})"
+        second_line = f"\n(printed: {printed_total['value']:g})" if printed_total else ""
+        titles[language] = f"{get_language(language).label}: {total} variants{second_line}"
     notes = _notes_on_counted_runs(all_runs, counted, inputs)
     number_of_bars = sum(len(heights) for heights in bars.values())
     if number_of_bars <= _MOST_IN_WORDS:

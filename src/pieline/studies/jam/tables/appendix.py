@@ -97,7 +97,7 @@ _HUMAN_COLUMNS = 4
 
 def _row_of_humans(numbers: pd.DataFrame, label: str, more_cells: Sequence[Cell] = ()) -> Row:
     """Return the row of the measures `HUMANS[label]`, followed by `more_cells` and blank cells."""
-    all_numbers = rows_of(numbers, ())[()]
+    all_numbers = rows_of(numbers, ())[()]  # no key distinguishes the numbers of this table
     columns = [Column(measure.name, "") for measure in HUMANS[label]]
     row = number_row((label,), columns, all_numbers)
     cells = [*row.cells, *more_cells]

@@ -88,8 +88,8 @@ def runs_in_panel(
     """
     shown = {}
     for key, run in runs.items():
-        is_reasoning = key.model in reasoning and key.setting == "zero_shot"
-        if is_reasoning or key.setting == setting:
+        is_reasoning_run = key.model in reasoning and key.setting == "zero_shot"
+        if is_reasoning_run or key.setting == setting:
             shown[key] = run
     return shown
 

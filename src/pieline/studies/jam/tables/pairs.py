@@ -119,14 +119,14 @@ def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     metrics: dict[RunKey, list[JamMetrics]] = {}
     files: dict[RunKey, list[str]] = {}
     for key, records in runs_with_files(inputs).items():
-        metrics_of_run = [item for item, _ in records]
+        metrics_of_run = [metrics_of_seed for metrics_of_seed, _ in records]
         has_variants = metrics_of_run[0].overall.variants > 0
         if has_variants:
             metrics[key] = metrics_of_run
             files[key] = [path for _, path in records]
     for language in languages_of(metrics):
         judged = {
-            key: [item.judged for item in metrics_of_run]
+            key: [metrics_of_seed.judged for metrics_of_seed in metrics_of_run]
             for key, metrics_of_run in metrics.items()
             if key.language == language
         }

@@ -107,7 +107,7 @@ def drift_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         "Results on ID10M-JAM. {}: hard variants whose original the model judged correctly{of};"
         " {}: negative drift, the share of them that it misjudged. A dash: unknown.",
         symbols={"S_M": "$S_M$", "ND_M": r"$\mathit{ND}_M$"},
-        total_text=lambda item: f"{item.overall.variants}",
+        total_text=lambda metrics: f"{metrics.overall.variants}",
         printed="jam_table3",
         remarks=(GEMINI,),
     )
@@ -148,8 +148,8 @@ def usage_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         "Success count{of} and negative drift on ID10M-JAM, by literal ({}) and idiomatic"
         " ({}) usage. A dash: unknown, because no original of this usage was judged correctly.",
         symbols={"L": "$L$", "I": "$I$"},
-        total_text=lambda item: (
-            f"{item.overall.variants} variants, {item.literal.variants} of them literal"
+        total_text=lambda metrics: (
+            f"{metrics.overall.variants} variants, {metrics.literal.variants} of them literal"
         ),
         printed="jam_table5",
     )
@@ -182,7 +182,7 @@ def confusion_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableConten
         " whether or not the original itself was judged correctly; for encoders, they count the {}"
         " variants (AC: flipped, NC: kept).",
         symbols={"S_M": "$S_M$"},
-        total_text=lambda item: f"{item.overall.originals}",
+        total_text=lambda metrics: f"{metrics.overall.originals}",
         printed="jam_table6",
     )
     return _table(numbers, inputs, layout)
@@ -215,8 +215,8 @@ def originals_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableConten
         ],
         "Originals judged correctly, in percent, by usage{of}, without hard variants.",
         symbols={},
-        total_text=lambda item: (
-            f"{item.overall.originals} originals, {item.literal.originals} of them literal"
+        total_text=lambda metrics: (
+            f"{metrics.overall.originals} originals, {metrics.literal.originals} of them literal"
         ),
     )
     return _table(numbers, inputs, layout)

@@ -260,10 +260,11 @@ def _range_of_median(
         return {}
     half_width = median_tolerance([mean.spread for mean in means], means[0].pool)
     if keys["measure"] == "median_accuracy":
-        # Table 3 prints successes, the number of variants whose original was judged correctly.
+        # Table 3 prints successes, the number of variants whose original was judged correctly. If
+        # the number of all variants is not printed, the successes count as percentages.
         variants = printed_values.get((f"variants_{keys['language']}", "", ""), 100)
         half_width *= 100 / variants
-    half_width += 0.005  # The printed median is rounded.
+    half_width += 0.005  # the printed median is rounded to two decimals
     return {_DRAWN: (printed_median - half_width, printed_median + half_width)}
 
 
