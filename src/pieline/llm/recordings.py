@@ -190,7 +190,7 @@ def _absolute(path: str | Path) -> str:
 
 
 def all_lines(path: str | Path) -> Iterator[Line]:
-    """Yield all lines of a file, including damaged ones; none if the file is missing."""
+    """Yield all lines of a file, also damaged lines; yield nothing if the file is missing."""
     path = Path(path)
     with suppress(FileNotFoundError), path.open("rb") as stream:
         number = 0
@@ -200,10 +200,12 @@ def all_lines(path: str | Path) -> Iterator[Line]:
 
 
 def read_lines(path: str | Path) -> Iterator[Line]:
-    """Yield the lines of a file, except an incomplete last line; none if the file is missing.
+    """Yield the lines of a file without an incomplete last line.
+
+    Yields nothing if the file is missing.
 
     Raises:
-        UserError: A line except an incomplete last line is not a recording.
+        UserError: A line other than an incomplete last line is not a recording.
     """
     for line in all_lines(path):
         if line.value:
@@ -288,8 +290,8 @@ def read_responses(
 
     Raises:
         UserError: A line is not a recording, or a line to read has an invalid answer, a key that is
-            not the digest of its question, another run, or a different answer than an earlier line
-            with the same key; the message states file and line.
+            not the digest of its question, another run, or an answer that differs from that of an
+            earlier line with the same key; the message states the file and the line.
     """
     responses_by_key: dict[str, list[Answer]] = {}
     for line in read_lines(path):
@@ -311,7 +313,7 @@ def read_responses(
 
 
 def _response_order(answer: Answer) -> tuple[bool, bool, int]:
-    """Return a sort key for the responses to a question: first failures, first without output."""
+    """Return a sort key: failures without output, failures with output, then the answer."""
     return not answer.failure, answer.has_output, answer.attempt or 0
 
 
@@ -321,15 +323,14 @@ def raw_lines(path: str | Path) -> dict[str, list[bytes]]:
     Of several lines with equal answers, only the first is returned.
 
     Raises:
-        UserError: A line except an incomplete last line is not a recording.
+        UserError: A line other than an incomplete last line is not a recording.
     """
-    lines: dict[str, list[bytes]] = {}
+    lines_by_key: dict[str, list[bytes]] = {}
     for line in read_lines(path):
-        lines.setdefault(line.key, []).append(line.raw.strip() + b"\n")
+        lines_by_key.setdefault(line.key, []).append(line.raw.strip() + b"\n")
     # A single line is not parsed again, which would take long for a large file.
     return {
-        key: _sort_lines(lines_of_key) if len(lines_of_key) > 1 else lines_of_key
-        for key, lines_of_key in lines.items()
+        key: _sort_lines(lines) if len(lines) > 1 else lines for key, lines in lines_by_key.items()
     }
 
 
@@ -354,7 +355,7 @@ def check_conflicts(lines: Mapping[str, Sequence[bytes]], where: Path) -> None:
 
 
 def _sort_lines(lines_of_key: Iterable[bytes]) -> list[bytes]:
-    """Return the lines of one key in the order of `read_responses`, without repeated answers."""
+    """Return one key's lines in the order of `read_responses`, without repeated answers."""
     line_by_answer: dict[str, Line] = {}
     for raw in lines_of_key:
         line = Line(Path(), 0, raw, _parse_line(raw))
@@ -377,7 +378,7 @@ def merge_lines(*files: Mapping[str, Sequence[bytes]]) -> dict[str, list[bytes]]
 
 
 def write_lines(path: Path, lines: Mapping[str, Sequence[bytes]]) -> None:
-    """Atomically replace the content of a file with these lines, sorted by key.
+    """Atomically replace the content of a recordings file with `lines`, sorted by key.
 
     The caller must be the only writer.
     """
@@ -409,7 +410,7 @@ def set_aside(path: Path, lines: Mapping[str, Sequence[bytes]]) -> None:
 
 
 class Recorder:
-    """Writer that appends answers to a file that `recording` opened.
+    """Writer that appends answers to a recordings file, opened by `recording`.
 
     Attributes:
         path: Path of the file.
@@ -419,7 +420,7 @@ class Recorder:
         self.path, self._handle, self._run = path, handle, run
 
     def append(self, recorded: Iterable[tuple[Question, Answer]]) -> None:
-        """Write the answers to these questions, and sync them to the disk."""
+        """Append answers with their questions to the file, and sync the file to the disk."""
         unwritten = b"".join(
             to_line(question, answer, run=self._run) for question, answer in recorded
         )
@@ -501,7 +502,7 @@ def lock(folder: Path, name: str, on_taken: Callable[[], None]) -> AbstractConte
 
 
 def record(path: str | Path, answered: Iterable[tuple[Question, Answer]], run: str = "") -> None:
-    """Append answers to a recordings file (see `recording`)."""
+    """Append answers with their questions to a recordings file (see `recording`)."""
     with recording(path, run) as recorder:
         recorder.append(answered)
 
@@ -526,7 +527,7 @@ def _sort_file(path: Path) -> None:
 
 
 def _parse_line(raw: bytes) -> dict[str, Any]:
-    """Parse a line; return an empty dict if it is not a recording."""
+    """Parse a line of a recordings file; return an empty dict if the line is not a recording."""
     try:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError:

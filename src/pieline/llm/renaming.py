@@ -28,7 +28,7 @@ from pieline.llm.recordings import (
     write_lines,
 )
 from pieline.llm.settings import LLMSettings
-from pieline.llm.spending import rename_file
+from pieline.llm.spending import move_reservations
 from pieline.models.llm import LLMEntry
 
 ANY = "any"
@@ -36,7 +36,7 @@ ANY = "any"
 
 
 def reask(files: Iterable[Path], outcome: str) -> dict[Path, int]:
-    """Set aside the answers with an outcome, so that the next run asks their questions again.
+    """Set aside the answers that have this outcome, so that the next run asks again.
 
     Args:
         files: Recordings files.
@@ -48,7 +48,7 @@ def reask(files: Iterable[Path], outcome: str) -> dict[Path, int]:
     Raises:
         UserError: A line is damaged, or a run is writing a file.
     """
-    questions_to_ask = {}
+    question_counts = {}
     for path in files:
         keys = [
             key
@@ -60,12 +60,12 @@ def reask(files: Iterable[Path], outcome: str) -> dict[Path, int]:
         with recording(path):
             lines = raw_lines(path)
             set_aside(path, {key: lines[key] for key in keys})
-        questions_to_ask[path] = len(keys)
-    return questions_to_ask
+        question_counts[path] = len(keys)
+    return question_counts
 
 
 def _has_outcome(answer: Answer, outcome: str) -> bool:
-    """Return whether an answer is unreadable with an outcome; always true for `ANY`."""
+    """Return whether an answer is unreadable with this outcome; always True for `ANY`."""
     if outcome == ANY:
         return True
     _, unreadable = answer_text(answer)
@@ -99,6 +99,7 @@ def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[P
     lines_by_target = {}
     for target, paths in sources.items():
         run = run_name(target, folder)
+        # Without duplicates: a file that was copied for the new name is its own target.
         files = dict.fromkeys([*paths, target] if target.exists() else paths)
         lines: dict[str, list[bytes]] = {}
         for path in files:
@@ -116,7 +117,7 @@ def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[P
 
 
 def _find_sources(old: str, new: str, folder: Path) -> dict[Path, list[Path]]:
-    """Return the files with recordings of the old name, by the path of each under the new name.
+    """Return the files with recordings of the old name, by their path under the new name.
 
     A file that was copied for the new name, but whose lines still state the old name, keeps its
     path.
@@ -159,7 +160,7 @@ def _check_question(line: Line, run: str, old: str, entry: LLMEntry, settings: L
 
 
 def _with_run(line: Line, run: str) -> bytes:
-    """Return a line with the name of its run replaced; unchanged if the line names no run."""
+    """Return a line with `run` as the name of its run; unchanged if the line names no run."""
     if not line.run:
         return line.raw.strip() + b"\n"
     return (canonical_json({**line.value, "run": run}) + "\n").encode()
@@ -173,7 +174,7 @@ def _finish_move(path: Path, target: Path, folder: Path) -> None:
     """
     if path == target:
         return
-    rename_file(folder, path, target)
+    move_reservations(folder, path, target)
     path.unlink()
     for file in (foreign_file(path), path.with_name(path.name + REPLACED_SUFFIX)):
         new_file = target.with_name(target.name + file.suffix)

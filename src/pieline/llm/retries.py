@@ -53,7 +53,7 @@ class TooLongWaitError(Exception):
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of a failure; None if it has none."""
+    """Return the HTTP status of a failure; None if the failure has no status."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
@@ -162,24 +162,24 @@ class Rates:
     """
 
     def __init__(self, limits: ProviderLimits) -> None:
-        self._requests = self._tokens = None
+        self._request_limiter = self._token_limiter = None
         self._turn = asyncio.Lock()
         if limits.requests_per_minute:
-            self._requests = AsyncLimiter(1, 60 / limits.requests_per_minute)
+            self._request_limiter = AsyncLimiter(1, 60 / limits.requests_per_minute)
         if limits.tokens_per_minute:
             burst_tokens = max(1.0, limits.tokens_per_minute * _TOKEN_BURST)
             tokens_per_second = limits.tokens_per_minute * (1 - _TOKEN_BURST) / 60
-            self._tokens = AsyncLimiter(burst_tokens, burst_tokens / tokens_per_second)
+            self._token_limiter = AsyncLimiter(burst_tokens, burst_tokens / tokens_per_second)
 
     async def wait(self, tokens: int) -> None:
         """Wait until a request with this number of tokens may be sent."""
         # Requests that acquired tokens concurrently would all be ready at the same moment.
         async with self._turn:
-            if self._tokens:
+            if self._token_limiter:
                 tokens_left = float(tokens)
                 while tokens_left > 0:  # a limiter accepts at most its burst size at once
-                    portion = min(tokens_left, self._tokens.max_rate)
-                    await self._tokens.acquire(portion)
+                    portion = min(tokens_left, self._token_limiter.max_rate)
+                    await self._token_limiter.acquire(portion)
                     tokens_left -= portion
-            if self._requests:
-                await self._requests.acquire()
+            if self._request_limiter:
+                await self._request_limiter.acquire()

@@ -80,7 +80,7 @@ class Server:
         return f"http://{LOOPBACK}:{self._port}/v1"
 
     def exit_error(self) -> UserError | None:
-        """Return an error that explains missing answers; None if the server is still running."""
+        """Return an error about the server's exit; None if it is running or was never started."""
         if self._process is None:
             return None
         try:
@@ -102,7 +102,7 @@ class Server:
             self._log = Path(name)
         self._log.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pieline-")))
-        is_child = self._spec.serves_with in SERVERS
+        must_be_child = self._spec.serves_with in SERVERS
         for _ in range(PORTS_TRIED):
             self._port = _free_port()
             command = command_line(self._spec, weights, self._port, folder)
@@ -112,7 +112,7 @@ class Server:
                     run_guarded(command, server_environment(), self._log)
                 )
                 is_healthy = self._wait_until_healthy(process, timeout_s, report)
-                if is_healthy and _is_our_server(process, self._port, is_child=is_child):
+                if is_healthy and _is_our_server(process, self._port, must_be_child=must_be_child):
                     if not self._keeps_log:
                         self._stack.callback(self._log.unlink)
                     # Keep the process until this context manager ends.
@@ -135,7 +135,8 @@ class Server:
         start, next_report_s = time.monotonic(), FIRST_S
         while True:
             # Check first that the server is running: another process may answer at its port.
-            exit_status, waited_s = process.poll(), time.monotonic() - start
+            exit_status = process.poll()
+            waited_s = time.monotonic() - start
             if exit_status is None and _is_healthy(self._port):
                 return True
             if exit_status is not None:
@@ -150,7 +151,7 @@ class Server:
             time.sleep(_POLL_S)
 
     def _error(self, what: str, hint: str = "") -> UserError:
-        """Return an error of the server, with the end of its output."""
+        """Return an error about the server, with the end of the server's output."""
         lines = [line.strip() for line in self._output().splitlines() if line.strip()]
         tail = " | ".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:] or "nothing"
         return UserError(
@@ -259,7 +260,7 @@ def run_guarded(
             process.wait()
 
 
-def _is_our_server(process: "subprocess.Popen[bytes]", port: int, *, is_child: bool) -> bool:
+def _is_our_server(process: "subprocess.Popen[bytes]", port: int, *, must_be_child: bool) -> bool:
     """Return whether the process that listens on a port is our server.
 
     Some servers open their port only after minutes. Without this check, the answers of another
@@ -268,8 +269,8 @@ def _is_our_server(process: "subprocess.Popen[bytes]", port: int, *, is_child: b
     Args:
         process: Process of the guard.
         port: Port of the server.
-        is_child: Whether the server must be a child process. A custom command may start its server
-            in a container. It is then enough that no other process is visible on the port.
+        must_be_child: Whether the server must be a child process. A custom command may start its
+            server in a container. It is then enough that no other process is visible on the port.
     """
     import psutil
 
@@ -281,7 +282,7 @@ def _is_our_server(process: "subprocess.Popen[bytes]", port: int, *, is_child: b
         for our_process in (guard_process, *guard_process.children(recursive=True)):
             if any(listens(connection) for connection in our_process.net_connections(kind="tcp")):
                 return True
-        if is_child:
+        if must_be_child:
             return False
         connections = psutil.net_connections(kind="tcp")
     except psutil.AccessDenied:  # for other users' processes, on some systems
@@ -293,7 +294,7 @@ def _is_our_server(process: "subprocess.Popen[bytes]", port: int, *, is_child: b
 
 
 def _is_healthy(port: int) -> bool:
-    """Return whether a server is ready, according to /health or, if it is missing, /v1/models."""
+    """Return whether a server is ready, according to /health or, if that is missing, /v1/models."""
     health_status = _get_status(port, "/health")
     if health_status == 404:
         return _get_status(port, "/v1/models") == 200
@@ -301,7 +302,7 @@ def _is_healthy(port: int) -> bool:
 
 
 def _get_status(port: int, path: str) -> int | None:
-    """Return the HTTP status of a GET request to a local server; None without a response."""
+    """Return the HTTP status of a GET request to a local server; None if there is no response."""
     # urllib would use a proxy from the environment, so use http.client instead.
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)
     with closing(connection), suppress(OSError, http.client.HTTPException):

@@ -9,13 +9,14 @@ from pieline.core.settings import Field, Settings
 from pieline.models.llm import LLMEntry, Url
 
 TIMEOUT_S = 120.0
+"""Default timeout in seconds for models that do not think."""
 THINKING_TIMEOUT_S = 900.0
-"""Default timeout for models that think: thinking can take minutes, and is billed even if the
-request is abandoned."""
+"""Default timeout in seconds for models that think: thinking can take minutes, and is billed even
+if the request is abandoned."""
 
 
 class ProviderLimits(Settings):
-    """Limits of one provider."""
+    """Limits on the requests to one provider."""
 
     concurrency: int = Field(
         default=8,
@@ -99,8 +100,8 @@ class LLMSection(Settings):
         """Return the settings for jobs.
 
         In these settings, the recordings folder is relative to the working directory, and `retired`
-        contains the checkpoints that have ended according to models.yaml and that no gateway
-        serves.
+        contains each checkpoint that has ended according to models.yaml and is not queried through
+        a gateway.
 
         Args:
             root: Project folder, relative to the working directory.
@@ -118,13 +119,13 @@ class LLMSection(Settings):
                 where="llm.api_bases",
                 hint=nearest(provider, providers),
             )
-        ended = {}
+        retired = {}
         for entry in models:
             reason = entry.end_reason()
             if reason and self.gateway(entry) is None:
-                ended[entry.checkpoint] = reason
+                retired[entry.checkpoint] = reason
         folder = root / self.recordings_folder
-        return LLMSettings(**{**dict(self), "recordings_folder": folder, "retired": ended})
+        return LLMSettings(**{**dict(self), "recordings_folder": folder, "retired": retired})
 
     def gateway(self, entry: LLMEntry) -> str | None:
         """Return the address of the gateway for a model (`api_bases`); None if there is none.
@@ -158,7 +159,7 @@ class LLMSettings(LLMSection):
             count.
         backoff_s: Scale in seconds of the random exponential jitter between attempts.
         max_wait_s: Maximum seconds of the jitter, and of the wait that a provider may request
-            (Retry-After); if it requests a longer one, the question fails.
+            (Retry-After); if a provider requests a longer wait, the question fails.
         start_timeout_s: Maximum seconds for the server of a local model to start.
     """
 

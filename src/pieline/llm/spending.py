@@ -210,10 +210,10 @@ class Ledger:
                 and whose reserved amount is added to the possibly billed amount.
         """
         settled_usd = min(usd or 0.0, reserved.usd)
-        if usd is None:
-            row = (reserved.model, settled_usd, 1, 1, reserved.usd)
-        else:
-            row = (reserved.model, settled_usd, 1, 0, 0.0)
+        is_unanswered = usd is None
+        possibly_billed_usd = reserved.usd if is_unanswered else 0.0
+        # Counts as one request; the columns are those of `_SETTLE`.
+        row = (reserved.model, settled_usd, 1, int(is_unanswered), possibly_billed_usd)
         with self._transaction() as database:
             database.execute("DELETE FROM reserved WHERE id = ?", (reserved.identity,))
             database.execute(_SETTLE, row)
@@ -286,7 +286,7 @@ def remaining_usd(settings: LLMSettings) -> float:
     return max(0.0, settings.max_cost_usd - spent_usd)
 
 
-def rename_file(folder: Path, old: Path, new: Path) -> None:
+def move_reservations(folder: Path, old: Path, new: Path) -> None:
     """Assign the open reservations of a recordings file to the file's new path.
 
     Args:
@@ -365,7 +365,7 @@ class Budget:
         self._settled = asyncio.Event()
 
     def _recover_killed_run(self, ledger: Ledger, file: Path) -> None:
-        """Settle the reservations that a killed run left open although it recorded the answers."""
+        """Settle the reservations of a killed run for requests whose answers the run recorded."""
         open_reservations = ledger.open_reservations(self._file)
         if not open_reservations:
             return
@@ -465,7 +465,7 @@ class Budget:
 
     @property
     def possibly_billed(self) -> str:
-        """Message suffix that states the possible cost of unanswered requests; empty if none."""
+        """Message suffix that states the possible cost of unanswered requests; empty if it is 0."""
         usd = self._possibly_billed_usd
         return f" (at most ${usd:.4f} more possibly billed without an answer)" if usd else ""
 
@@ -477,7 +477,7 @@ class Budget:
         Args:
             reached: Error that ended the run.
             unanswered: Questions that are left to ask.
-            total: Number of all questions of the run.
+            total: Number of all questions that the run asks.
         """
         assert self._ledger  # without a ledger there is no cap
         spending = self._ledger.spending()

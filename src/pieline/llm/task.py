@@ -33,7 +33,7 @@ class Ask(Protocol):
     """Interface of a function that returns recorded answers and requests missing ones."""
 
     def __call__(self, questions: Sequence[Question]) -> Mapping[str, Answer]:
-        """Return the answers to all questions by key.
+        """Return the answers to all questions, by key of the question.
 
         Raises:
             UserError: Some answers are unavailable.
@@ -79,7 +79,7 @@ class Task(Frozen, ABC):
         return LIKELY_OUTPUT_TOKENS
 
     def paper_size(self) -> PaperSize:
-        """Return the size of the task on the paper's data; without questions if not known."""
+        """Return the size of the task on the paper's data; with 0 questions if it is unknown."""
         return PaperSize()
 
     def limit_setting(self) -> str:
@@ -95,7 +95,7 @@ class Task(Frozen, ABC):
         """Parse one answer to a question of this task."""
 
     def is_readable(self, answer: Answer) -> bool:
-        """Return whether an answer has a value."""
+        """Return whether an answer to a question of this task can be parsed."""
         return self.reading(answer).outcome.is_readable
 
     def entry(self) -> LLMEntry:
@@ -117,6 +117,6 @@ def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]
 
 
 def load_task(path: str, text: str) -> Task:
-    """Return the task with a class path (`Task.path`) and canonical JSON."""
+    """Load a task of the class at `path` (see `Task.path`) from its canonical JSON."""
     task: Task = import_object(path).model_validate_json(text)
     return task

@@ -62,7 +62,7 @@ for _name in ("openai", "httpx", "httpcore", "aiohttp", "anthropic"):
 
 @dataclass
 class _Exchange:
-    """State of one request.
+    """State of one request and its response.
 
     Attributes:
         question: Question to send.
@@ -128,7 +128,7 @@ def _find_address_mismatch(url: httpx.URL, expected_origin: str) -> str | None:
         expected_origin: Scheme, host and port of the model's server; empty to allow any server.
     """
     actual_origin = origin(str(url))
-    if expected_origin not in ("", actual_origin):
+    if expected_origin and actual_origin != expected_origin:
         return f"would go to {actual_origin}, not to {expected_origin}"
     if url.query:
         return "has query parameters in its address"
@@ -358,8 +358,8 @@ class Transport:
 
     def _read_answer(self, exchange: _Exchange) -> Answer:
         """Return the answer in the response of an exchange."""
-        text = "" if exchange.response is None else _decode_body(exchange.response)
-        body, body_problem = _parse_body(text)
+        body_text = "" if exchange.response is None else _decode_body(exchange.response)
+        body, body_problem = _parse_body(body_text)
         path = exchange.sent.path if exchange.sent else ""
         fields = {**answer_fields(path, body), **identifiers(body)}
         problem = exchange.problem or body_problem
@@ -371,11 +371,14 @@ class Transport:
             fields["reasoning"], fields["text"] = parse_content_for_reasoning(fields["text"])
         answer = self._answer(exchange, **fields)
         if answer.failure or answer.unread:
-            return answer.model_copy(update={"raw": text[:_LONGEST_RAW]})
+            return answer.model_copy(update={"raw": body_text[:_LONGEST_RAW]})
         return answer
 
     def _answer(self, exchange: _Exchange, **fields: Any) -> Answer:
-        """Return an `Answer` with these fields, the key, the request and the server's address."""
+        """Return an `Answer` with `fields`, and the key, request and server address of an exchange.
+
+        The answers of local models have neither an address nor a response id.
+        """
         if self._spec.is_local:
             fields["response_id"] = None
         else:
@@ -494,9 +497,10 @@ def _decode_body(response: httpx.Response) -> str:
 
 
 def _parse_body(text: str) -> tuple[dict[str, Any], str | None]:
-    """Return the JSON object in a body (empty if there is none), and why it is incomplete.
+    """Return the JSON object in a response body, and why the object is incomplete.
 
-    The second value is None if the object is complete or there is none.
+    Without an object, returns an empty dict. The second value is None unless there is an incomplete
+    object.
     """
     body = problem = None
     try:

@@ -25,7 +25,7 @@ _LONGER_TOKENS = 10
 
 
 class _PromptSize(NamedTuple):
-    """Number of tokens of a prompt that the server counted, and our estimate."""
+    """Number of tokens of a prompt: the server's count, and our estimate."""
 
     counted: int
     estimated: int
@@ -42,8 +42,9 @@ class FirstAnswers:
 
     Args:
         spec: Entry of the model.
-        is_readable: Whether an answer is readable.
-        limit_setting: Name of the setting that limits the length of the answers, for messages.
+        is_readable: Function that returns whether an answer is readable.
+        limit_setting: Name of the setting that limits the length of the answers, for error
+            messages.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class FirstAnswers:
         self._prompts: list[_PromptSize] = []
 
     def add(self, question: Question, answer: Answer) -> None:
-        """Add a response to a question."""
+        """Add a response to a question to the first answers."""
         self._answers += 1
         if answer.stop_reason == "length":
             self._cut_answers += 1

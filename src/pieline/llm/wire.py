@@ -35,33 +35,33 @@ def shorten_request(question: Question, path: str, body: Body) -> SentRequest:
         path: Path of the URL.
         body: Request body.
     """
-    reference_to_text: dict[str, int | str] = {}
+    reference_by_text: dict[str, int | str] = {}
     larger_parts: dict[int | str, Any] = {}
     for reference, part in _referable_parts(question).items():
         if isinstance(part, str):
-            reference_to_text.setdefault(part, reference)
+            reference_by_text.setdefault(part, reference)
         else:
             larger_parts[reference] = part
 
     def shorten(value: Any) -> Any:
         if isinstance(value, str):
-            is_text_of_turn = value in reference_to_text
-            return {_REFERENCE: reference_to_text[value]} if is_text_of_turn else value
+            is_text_of_turn = value in reference_by_text
+            return {_REFERENCE: reference_by_text[value]} if is_text_of_turn else value
         for reference, part in larger_parts.items():
             if value == part:
                 return {_REFERENCE: reference}
         if isinstance(value, list):
             return [shorten(item) for item in value]
         if isinstance(value, dict):
-            short = {name: shorten(item) for name, item in value.items()}
+            shortened = {name: shorten(item) for name, item in value.items()}
             # Escape a body that itself contains {"question": ...}.
-            return {_REFERENCE: short} if short.keys() == {_REFERENCE} else short
+            return {_REFERENCE: shortened} if shortened.keys() == {_REFERENCE} else shortened
         return value
 
     return SentRequest(path=path, body={name: shorten(item) for name, item in body.items()})
 
 
-def restore_body(question: Question, kept: SentRequest) -> Body:
+def restore_body(question: Question, recorded: SentRequest) -> Body:
     """Return the request body that `shorten_request` shortened.
 
     Raises:
@@ -81,7 +81,7 @@ def restore_body(question: Question, kept: SentRequest) -> Body:
             value = reference  # an escaped object
         return {name: restore(item) for name, item in value.items()}
 
-    return {name: restore(item) for name, item in kept.body.items()}
+    return {name: restore(item) for name, item in recorded.body.items()}
 
 
 def _referable_parts(question: Question) -> dict[int | str, Any]:
@@ -145,10 +145,10 @@ def difference(question: Question, path: str, body: Body) -> str | None:
     return f"goes to {path}, which is the address of an unknown format or of another model"
 
 
-def describe_mismatch(question: Question, kept: SentRequest) -> str | None:
+def describe_mismatch(question: Question, recorded: SentRequest) -> str | None:
     """Return how a recorded body differs from its question; None if it does not differ."""
     try:
-        problem = difference(question, kept.path, restore_body(question, kept))
+        problem = difference(question, recorded.path, restore_body(question, recorded))
     except (KeyError, TypeError):
         return "the request body refers to something that the question does not have"
     return f"the request body {problem}" if problem else None
@@ -199,7 +199,7 @@ def _chat_body(question: Question, model: str, body: Body) -> Body:
 
 
 def responses_body(question: Question) -> Body:
-    """Return the body of a question in OpenAI's /responses format, without its raw fields."""
+    """Return a question's body in OpenAI's format of responses, without the raw fields."""
     fields = _rename(question.parameters, {"max_tokens": "max_output_tokens"})
     effort = fields.pop("reasoning_effort", None)
     if effort:
@@ -260,15 +260,15 @@ def _generate_content_body(question: Question, model: str, body: Body) -> Body:
 
 
 def _split_system_turns(turns: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    """Split turns into the leading system turns and all later turns (for Anthropic and Gemini)."""
-    system_turns = 0
-    while system_turns < len(turns) and turns[system_turns].role == "system":
-        system_turns += 1
-    return turns[:system_turns], turns[system_turns:]
+    """Split turns into the system turns at the start and all later turns."""
+    count = 0
+    while count < len(turns) and turns[count].role == "system":
+        count += 1
+    return turns[:count], turns[count:]
 
 
 def _rename(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return parameters with the provider's names for the parameters in `names`."""
+    """Return parameters with the new names that `names` maps some of their names to."""
     return {names.get(name, name): value for name, value in parameters.items()}
 
 
