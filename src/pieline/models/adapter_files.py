@@ -13,12 +13,12 @@ _FIELDS_WITHOUT_EFFECT = {
     "auto_mapping", "inference_mode", "lora_dropout", "peft_version", "runtime_config",
     "task_type", "megatron_core", "qalora_group_size",
 }  # fmt: skip
-"""Fields that change nothing when a supported adapter is merged."""
+"""Fields of an adapter's configuration that change nothing when a supported adapter is merged."""
 _SUPPORTED_FIELDS = {
     "r", "lora_alpha", "use_rslora", "target_modules", "base_model_name_or_path", "revision",
     "peft_type", "bias", "init_lora_weights",
 }  # fmt: skip
-"""Fields that pieline reads. All fields outside these two sets must be null, false or empty."""
+"""Fields that pieline reads. All fields that are in neither set must be null, false or empty."""
 
 
 def check_adapter(entry: EmbedderEntry) -> dict[str, Any]:

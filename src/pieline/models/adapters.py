@@ -13,7 +13,7 @@ from pieline.models.embedder import EmbedderEntry
 _UNUSED_LAYER = "pooler"
 """Layer that no embedder uses, so that training leaves its part of an adapter at zero."""
 _MAX_ZERO_ROWS = 0.1
-"""Maximum share of zero rows in a matrix of an adapter. A few units may die in training."""
+"""Maximum fraction of zero rows in a matrix of an adapter. A few units may die in training."""
 
 
 def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
@@ -40,7 +40,8 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
     matrix_pairs = _matrix_pairs(load_file(folder / WEIGHTS), folder, where)
     layers = dict(model.named_modules())
     linear_layers = {name for name, layer in layers.items() if isinstance(layer, torch.nn.Linear)}
-    changed, prefix = set(), ""
+    changed: set[str] = set()
+    prefix = ""  # is the same for all layers
     for full_name, (down, up) in matrix_pairs.items():
         # The names in an adapter of a model with a head start with the name of the base model.
         name = full_name if full_name in layers else full_name.partition(".")[2]
@@ -140,7 +141,7 @@ def _declared_layers(
 
 
 def _misfit_error(layer: str, folder: Path, where: str) -> UserError:
-    """Return an error for an adapter that changes a layer that the model does not have."""
+    """Return an error for an adapter that does not fit the model, because of a layer it changes."""
     return UserError(
         f"the adapter changes {layer}, but {where} has no such linear layer of this size",
         where=folder,

@@ -70,7 +70,7 @@ class Checkpoint(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """Value of a field of the entry.
+    """Value of a field of an entry, and where the value comes from.
 
     Attributes:
         value: Value of the field.
@@ -189,7 +189,9 @@ def scoring_commands(
     files: Iterable[str] = (),
     settings: Iterable[str] = (),
 ) -> list[list[str]]:
-    """Return the commands that score models, after a command that downloads weights from the Hub.
+    """Return the commands that score models.
+
+    If a model is on the Hub, the first command downloads the weights.
 
     Args:
         entries: Entries by name.
@@ -207,15 +209,17 @@ def scoring_commands(
         kinds = ", ".join(f"{name}: {entry.kind}" for name, entry in entries.items())
         hint = "score embedders, chat models and encoders separately"
         raise UserError(f"cannot be scored together ({kinds})", where=names, hint=hint)
-    configfiles, target = [*files], "all"
-    match tasks.pop():
+    task = next(iter(tasks))
+    configfiles = [*files]
+    target = "all"
+    match task:
         case "tagging":
             config = [_tagging_settings(entries)]
             target = "paper_tables/jam_drift.tex"
         case "chat":
             configfiles.insert(0, "config/score_chat.yaml")
             config = [f"{study}={{models: [{names}]}}" for study in ("jam", "idiots")]
-        case _:
+        case _:  # retrieval
             configfiles.insert(0, "config/score.yaml")
             models = dict.fromkeys(("bm25", "sbert", *entries))
             config = [f"idiolink={{models: [{', '.join(models)}]}}"]
@@ -263,8 +267,9 @@ def _local_checkpoint(folder: Path) -> Checkpoint:
     check_lfs_pointers(folder)
     path = str(folder.absolute())
     if not (folder / "config.json").is_file():
-        hint = "pass a folder saved by transformers or sentence-transformers"
+        # The type of the model explains the missing file better, if that type is not supported.
         _check_first_module(folder, folder)
+        hint = "pass a folder saved by transformers or sentence-transformers"
         raise UserError("config.json is missing", where=folder, hint=hint)
     return Checkpoint(
         folder,
@@ -337,7 +342,12 @@ def _collect_facts(
 
 
 def _required_fields(kind: Fact | None, folder: Path) -> list[str]:
-    """Return the fields that the entry of a checkpoint of this kind must have."""
+    """Return the fields that the entry of a checkpoint in a folder must have.
+
+    Args:
+        kind: Kind of the entry; None if it is not known.
+        folder: Folder with the small files of the checkpoint.
+    """
     entry_class = KINDS[kind.value] if kind else CheckpointEntry
     required = [name for name, field in entry_class.model_fields.items() if field.is_required()]
     if not kind:
@@ -472,7 +482,7 @@ def _find_licence(folder: Path) -> Fact | None:
 
 
 def _format_parameters(count: int | None) -> Fact | None:
-    """Return a number of parameters with three significant digits: 22.7M or 1.5B."""
+    """Return a number of parameters with three significant digits (22.7M); None if not known."""
     if not count:
         return None
     # 999.5 million is the smallest number that rounds to 1B.
@@ -485,7 +495,11 @@ def _format_parameters(count: int | None) -> Fact | None:
 
 
 def _count_parameters(files: Iterable[Path]) -> int | None:
-    """Count the parameters in safetensors files from their headers; None if there are no files."""
+    """Return the number of parameters that safetensors files contain; None if there are no files.
+
+    Raises:
+        UserError: A file is not a safetensors file.
+    """
     from safetensors import SafetensorError, safe_open
 
     count = 0
@@ -501,7 +515,7 @@ def _count_parameters(files: Iterable[Path]) -> int | None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; empty if the file is missing or has another type."""
+    """Return the object in a JSON file; empty if the file is missing or contains no object."""
     content = read_json(path) if path.is_file() else {}
     return content if isinstance(content, dict) else {}
 

@@ -165,7 +165,7 @@ def check_ranker_files(
 
 
 class LengthLimit(NamedTuple):
-    """A limit of the input length, in tokens, with the file and the field that state it."""
+    """A limit on the input length in tokens, with the file and the field that state the limit."""
 
     file: str
     field: str
@@ -173,21 +173,21 @@ class LengthLimit(NamedTuple):
 
 
 def length_limits(folder: Path) -> list[LengthLimit]:
-    """Return the limits of the input length that a checkpoint's files state."""
+    """Return the limits on the input length that a checkpoint's files state."""
     transformer_file, transformer = _read_transformer(folder)
     tokenizer_options = transformer.get("tokenizer_args", transformer.get("processor_kwargs"))
     if not isinstance(tokenizer_options, dict):
         tokenizer_options = {}
-    stated = [
+    candidates = [
         (transformer_file, "max_seq_length", transformer),
         (transformer_file, "model_max_length", tokenizer_options),
     ]
     if not transformer.get("max_seq_length"):
         tokenizer_file = "tokenizer_config.json"
-        stated.append((tokenizer_file, "model_max_length", _read(folder, tokenizer_file)))
-    stated.append(("config.json", "max_position_embeddings", _read(folder, "config.json")))
+        candidates.append((tokenizer_file, "model_max_length", _read(folder, tokenizer_file)))
+    candidates.append(("config.json", "max_position_embeddings", _read(folder, "config.json")))
     limits = []
-    for file, field, content in stated:
+    for file, field, content in candidates:
         tokens = content.get(field)
         if isinstance(tokens, int | float) and tokens > 0:
             limits.append(LengthLimit(file, field, int(tokens)))
@@ -197,8 +197,8 @@ def length_limits(folder: Path) -> list[LengthLimit]:
 def dtype_of(folder: Path) -> tuple[str, str] | None:
     """Return the data type that a checkpoint's files set, and the name of the file that sets it.
 
-    sentence-transformers uses this type. The result is None for float32 and for types that an entry
-    cannot have.
+    sentence-transformers uses this type. The result is None if no file sets a type, and if the type
+    is float32 or one that an entry cannot have.
     """
     transformer_file, transformer = _read_transformer(folder)
     model_options = transformer.get("model_args", transformer.get("model_kwargs"))
@@ -216,7 +216,7 @@ def dtype_of(folder: Path) -> tuple[str, str] | None:
 
 
 def first_module(folder: Path) -> str:
-    """Return the class name of the first module in modules.json; empty if unknown."""
+    """Return the class name of the first module in modules.json; empty if no file states it."""
     path = folder / "modules.json"
     modules = read_json(path) if path.is_file() else None
     if not isinstance(modules, list) or not modules or not isinstance(modules[0], dict):
@@ -226,7 +226,11 @@ def first_module(folder: Path) -> str:
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
-    """Return the content of a JSON file; empty if there is no such file."""
+    """Return the object in a JSON file of a folder; empty if there is no such file.
+
+    Raises:
+        UserError: The file is not valid, or contains no object.
+    """
     path = folder / name
     content = read_json(path) if path.is_file() else {}
     if not isinstance(content, dict):
@@ -294,7 +298,7 @@ class _CheckpointFiles:
         )
 
     def check_ranker(self) -> None:
-        """Check the files of a reranker or late-interaction model."""
+        """Check that the files of a reranker or late-interaction model agree with its entry."""
         self._check_length()
         if self._overrides("prompts"):
             return
@@ -426,7 +430,7 @@ class _CheckpointFiles:
         return entry.trust_remote_code and entry.pooling == "checkpoint"
 
     def _truncate_dim(self) -> int | None:
-        """Return the number of dimensions to keep; None for all."""
+        """Return the number of dimensions of vectors to keep; None to keep all dimensions."""
         truncate_dim = self.model.get("truncate_dim")
         if truncate_dim is not None and (type(truncate_dim) is not int or truncate_dim < 1):
             self._refuse(_MODEL, "truncate_dim", truncate_dim)
@@ -496,7 +500,7 @@ class _CheckpointFiles:
         return {name: text or "" for name, text in prompts.items()}
 
     def _options(self, old_field: str, new_field: str) -> dict[str, Any]:
-        """Return the options for transformers in a field of the transformer's file.
+        """Return the options for the library transformers in a field of the transformer's file.
 
         The field has an old and a new name in different versions of sentence-transformers.
         """
@@ -512,7 +516,7 @@ class _CheckpointFiles:
     def _refuse_unknown(
         self, file: str, content: Mapping[str, Any], known: Mapping[str, str]
     ) -> None:
-        """Raise a `UserError` if the file of an embedder has a field that is not known."""
+        """Raise a `UserError` if a file of an embedder's checkpoint has an unknown field."""
         if isinstance(self.entry, EmbedderEntry):
             for field in sorted(content.keys() - known.keys()):
                 self._refuse(file, field, content[field])
@@ -555,7 +559,7 @@ def _is_module(row: Any) -> bool:
 
 
 def _pooling_mode(config: Mapping[str, Any]) -> str | tuple[str, ...] | None:
-    """Return the mode, or several modes, of a pooling module; None if the field is invalid."""
+    """Return the mode, or several modes, of a pooling module; None if its mode is invalid."""
     modes = config.get("pooling_mode")
     if modes is None:
         # Older files have one flag per mode.

@@ -84,13 +84,13 @@ def required_checkpoints(entries: Mapping[str, ModelEntry]) -> list[RequiredChec
     for checkpoint in queue:  # the loop appends repositories of remote code
         models = tuple(models_by_checkpoint[checkpoint])
         entry = _choose_entry([entries[model] for model in models])
-        item = _look_up(checkpoint, models, entry, hub_error)
-        required.append(item)
-        if isinstance(item.obstacle, UnreachableError):
-            hub_error = item.obstacle
-        if checkpoint.only or item.obstacle:
+        looked_up = _look_up(checkpoint, models, entry, hub_error)
+        required.append(looked_up)
+        if isinstance(looked_up.obstacle, UnreachableError):
+            hub_error = looked_up.obstacle
+        if checkpoint.only or looked_up.obstacle:
             continue
-        find_file = partial(_fetch_file, checkpoint, item.listing)
+        find_file = partial(_fetch_file, checkpoint, looked_up.listing)
         for code_repository in remote_code_checkpoints(entry, find_file):
             if code_repository not in models_by_checkpoint:
                 queue.append(code_repository)
@@ -151,42 +151,42 @@ def _fetch_file(checkpoint: HubCheckpoint, listing: Listing | None, name: str) -
     return Path(hf_hub_download(checkpoint.repository, name, revision=listing.commit))
 
 
-def summary(items: Sequence[RequiredCheckpoint]) -> str:
-    """Return one line with the number and size of checkpoints, the download and the free space."""
-    about = "about " if any(item.obstacle for item in items) else ""
-    total_gb = _total(item.size for item in items) / GIGABYTE
-    missing_gb = _total(item.missing for item in items) / GIGABYTE
+def summary(checkpoints: Sequence[RequiredCheckpoint]) -> str:
+    """Return a line with the number of checkpoints, and the total, missing and free space in GB."""
+    about = "about " if any(required.obstacle for required in checkpoints) else ""
+    total_gb = _total(required.size for required in checkpoints) / GIGABYTE
+    missing_gb = _total(required.missing for required in checkpoints) / GIGABYTE
     return (
-        f"{pluralize(len(items), 'checkpoint')} of {about}{total_gb:.1f} GB;"
+        f"{pluralize(len(checkpoints), 'checkpoint')} of {about}{total_gb:.1f} GB;"
         f" {about}{missing_gb:.1f} GB to download into {constants.HF_HUB_CACHE},"
         f" which has {_free_bytes() / GIGABYTE:.1f} GB free"
     )
 
 
-def obstacles(items: Iterable[RequiredCheckpoint]) -> list[str]:
+def obstacles(checkpoints: Iterable[RequiredCheckpoint]) -> list[str]:
     """Return the reasons why checkpoints cannot be downloaded, without duplicates."""
     reasons: dict[str, None] = {}
-    for item in items:
-        if isinstance(item.obstacle, UnreachableError):
+    for required in checkpoints:
+        if isinstance(required.obstacle, UnreachableError):
             reason = (
-                f"{item.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
+                f"{required.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
                 " which is too low for files in float32"
             )
             reasons[reason] = None
-        elif item.obstacle:
-            reasons[str(item.obstacle)] = None
+        elif required.obstacle:
+            reasons[str(required.obstacle)] = None
     return list(reasons)
 
 
 def pin_commits(
-    items: Sequence[RequiredCheckpoint], models: Path
+    checkpoints: Sequence[RequiredCheckpoint], models: Path
 ) -> tuple[list[RequiredCheckpoint], list[str]]:
     """Pin the commits of entries of models.yaml, in the file models.local.yaml next to it.
 
     Only entries that pin no commit are changed.
 
     Args:
-        items: Checkpoints that were looked up.
+        checkpoints: Checkpoints whose files were looked up.
         models: Path of models.yaml.
 
     Returns:
@@ -194,25 +194,27 @@ def pin_commits(
     """
     shipped, local_models = read_yaml(models), local_file(models)
     local_text = read_text(local_models) if local_models.exists() else ""
-    pinned_items, messages = [], []
-    for item in items:
-        checkpoint = item.checkpoint
-        commit = item.listing.commit if item.listing else ""
-        shipped_models = [model for model in item.models if model in shipped]
+    pinned_checkpoints: list[RequiredCheckpoint] = []
+    messages: list[str] = []
+    for required in checkpoints:
+        checkpoint = required.checkpoint
+        commit = required.listing.commit if required.listing else ""
+        shipped_models = [model for model in required.models if model in shipped]
         # Files selected by a pattern are remote code or a GGUF file, which are not pinned here.
         if checkpoint.revision or checkpoint.only or not commit or not shipped_models:
-            pinned_items.append(item)
+            pinned_checkpoints.append(required)
             continue
         for model in shipped_models:
             local_text = f'{local_text.rstrip()}\n{model}:\n  revision: "{commit}"\n'.lstrip()
             messages.append(f"{model}: {local_models} now pins {checkpoint.repository} to {commit}")
-        pinned_items.append(replace(item, checkpoint=replace(checkpoint, revision=commit)))
+        pinned = replace(required, checkpoint=replace(checkpoint, revision=commit))
+        pinned_checkpoints.append(pinned)
     if messages:
         write_text(local_models, local_text)
-    return pinned_items, messages
+    return pinned_checkpoints, messages
 
 
-def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:
+def fetch(checkpoints: Sequence[RequiredCheckpoint]) -> Iterator[str]:
     """Download the files that the cache lacks, after checking the free space.
 
     Yields:
@@ -223,25 +225,25 @@ def fetch(items: Sequence[RequiredCheckpoint]) -> Iterator[str]:
             interrupted. If some checkpoints are unavailable, the error is raised after the other
             checkpoints have been downloaded.
     """
-    for item in items:
-        if isinstance(item.obstacle, UnreachableError):
+    for required in checkpoints:
+        if isinstance(required.obstacle, UnreachableError):
             hint = "run this on a machine with network access, with HF_HUB_OFFLINE unset"
-            raise UserError(item.obstacle.what, where="weights", hint=hint)
-    downloads = [item for item in items if item.listing and item.missing]
-    _require_space(_total(item.missing for item in downloads))
-    for number, item in enumerate(downloads, start=1):
-        assert item.listing and item.missing
-        size_gb = item.missing / GIGABYTE
-        yield f"{number} of {len(downloads)}: {item.checkpoint}, {size_gb:.1f} GB"
-        item.checkpoint.download(item.listing)
-    reasons = obstacles(items)
+            raise UserError(required.obstacle.what, where="weights", hint=hint)
+    downloads = [required for required in checkpoints if required.listing and required.missing]
+    _require_space(_total(required.missing for required in downloads))
+    for number, required in enumerate(downloads, start=1):
+        assert required.listing and required.missing
+        size_gb = required.missing / GIGABYTE
+        yield f"{number} of {len(downloads)}: {required.checkpoint}, {size_gb:.1f} GB"
+        required.checkpoint.download(required.listing)
+    reasons = obstacles(checkpoints)
     if reasons:
         where = f"{pluralize(len(reasons), 'checkpoint')} not downloaded"
         raise UserError("; ".join(reasons), where=where)
 
 
 def _total(sizes: Iterable[int | None]) -> int:
-    """Return the sum of the known sizes."""
+    """Return the sum of sizes in bytes, without sizes that are unknown (None)."""
     return sum(size or 0 for size in sizes)
 
 

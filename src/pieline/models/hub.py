@@ -104,7 +104,7 @@ class HubCheckpoint:
         return f"{self.repository} at {self.revision[:8] if self.revision else 'main'}"
 
     def needed(self, names: Iterable[str]) -> list[str]:
-        """Return the names of the files to load, given the names of all files."""
+        """Return the names of the files to load, given the names of all files in the repository."""
         if self.only:
             return [name for name in names if fnmatch(name, self.only)]
         skipped = self._skipped()
@@ -144,8 +144,9 @@ class HubCheckpoint:
             {file.filename: file.file_size or 0 for file in loaded},
             sum(file.file_size or 0 for file in loaded if file.will_download),
         )
-        weights = "*.bin" if self.pickled else "*.safetensors"
-        if not self.only and not any(fnmatch(name, weights) for name in listing.sizes):
+        weights_pattern = "*.bin" if self.pickled else "*.safetensors"
+        has_weights = any(fnmatch(name, weights_pattern) for name in listing.sizes)
+        if not self.only and not has_weights:
             raise UserError(
                 f"there are no {'pickled' if self.pickled else 'safetensors'} weights at this"
                 " commit",
@@ -161,17 +162,17 @@ class HubCheckpoint:
         try:
             return _call_with_timeout(timeout_s, self._dry_run)
         except GatedRepoError:
-            token = "the account of HF_TOKEN has not" if get_token() else "HF_TOKEN is not set"
+            reason = "the account of HF_TOKEN has not" if get_token() else "HF_TOKEN is not set"
             page = f"{constants.ENDPOINT}/{self.repository}"
             raise UserError(
-                f"downloading it requires accepting its license ({token})",
+                f"downloading it requires accepting its license ({reason})",
                 where=str(self),
                 hint=f"accept it at {page} and set HF_TOKEN to a token of that account",
             ) from None
         except (RepositoryNotFoundError, RevisionNotFoundError) as error:
-            lacking = "commit" if isinstance(error, RevisionNotFoundError) else "repository"
+            missing = "commit" if isinstance(error, RevisionNotFoundError) else "repository"
             raise UserError(
-                f"the hub has no such {lacking}",
+                f"the hub has no such {missing}",
                 where=str(self),
                 hint="fix the model's entry, or set HF_TOKEN if the repository is private",
             ) from None
@@ -249,7 +250,7 @@ class HubCheckpoint:
                 raise UnreachableError(what, where=error.where, hint=error.hint) from None
 
     def _folder(self, names: Iterable[str] | None = None, **options: Any) -> Path:
-        """Return the folder of the snapshot, by default without a request.
+        """Return the folder of the snapshot in the cache, by default without a request to the Hub.
 
         Args:
             names: Files that must be in the folder; None: any files.
@@ -338,16 +339,16 @@ def remote_code_checkpoints(
 @contextmanager
 def offline() -> Iterator[None]:
     """Prevent huggingface_hub from making requests in the block."""
-    before = constants.HF_HUB_OFFLINE
+    was_offline = constants.HF_HUB_OFFLINE
     constants.HF_HUB_OFFLINE = True
     try:
         yield
     finally:
-        constants.HF_HUB_OFFLINE = before
+        constants.HF_HUB_OFFLINE = was_offline
 
 
 def _is_temporary(error: BaseException) -> bool:
-    """Return whether another attempt to download may succeed."""
+    """Return whether a download that failed with this error may succeed in another attempt."""
     if isinstance(error, HfHubHTTPError):
         is_limited = error.response.status_code == httpx2.codes.TOO_MANY_REQUESTS
         return is_limited or error.response.is_server_error
@@ -356,7 +357,7 @@ def _is_temporary(error: BaseException) -> bool:
 
 
 def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Run a call in a thread and return its result, because DNS lookups have no timeout.
+    """Run a call in a thread, because DNS lookups have no timeout, and return the call's result.
 
     Raises:
         TimeoutError: The call takes longer than `seconds`.

@@ -353,7 +353,7 @@ class LLMEntry(ModelEntry):
         return self
 
     def _check_pin(self) -> None:
-        """Raise a `ValueError` if a local model is pinned by a field for another source."""
+        """Raise a `ValueError` if a local model has a pin that does not apply to its source."""
         if self.source == "hub" and self.weights_sha256 is not None:
             raise ValueError("source: hub is pinned by revision, not by weights_sha256")
         is_in_repository = (self.repository or self.revision) is not None
@@ -366,7 +366,8 @@ class LLMEntry(ModelEntry):
         Args:
             set_fields: Fields in `_SERVING` that are not null.
         """
-        server, server_name = SERVERS.get(self.serves_with, CUSTOM), self.serves_with
+        server = SERVERS.get(self.serves_with, CUSTOM)
+        server_name = self.serves_with
         if server is CUSTOM:
             server_name = "a custom command"
             custom_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))

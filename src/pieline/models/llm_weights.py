@@ -12,35 +12,35 @@ if TYPE_CHECKING:
     from gguf import GGUFReader
 
 
-def find_weights(spec: LLMEntry) -> Path:
+def find_weights(entry: LLMEntry) -> Path:
     """Return the path of a local model's GGUF file or weights folder, without downloading.
 
     Raises:
         UserError: The file or folder is missing or incomplete, or the entry does not pin a commit
             on the Hub.
     """
-    if spec.source == "hub":
-        return _find_snapshot(spec)
-    if spec.source == "package":
-        path = package_file(str(spec.package), str(spec.path))
+    if entry.source == "hub":
+        return _find_snapshot(entry)
+    if entry.source == "package":
+        path = package_file(str(entry.package), str(entry.path))
     else:
-        path = Path(str(spec.path))
-    if not (path.is_file() if spec.is_gguf else path.is_dir()):
+        path = Path(str(entry.path))
+    if not (path.is_file() if entry.is_gguf else path.is_dir()):
         # Tables print this message, so it must not contain the absolute path.
         location = "" if path.is_absolute() else " in the working directory"
         raise UserError(
-            f"no such {'file' if spec.is_gguf else 'folder'}{location}",
+            f"no such {'file' if entry.is_gguf else 'folder'}{location}",
             where=path,
-            hint=f"put it there or correct the entry of {spec.label}; replaying recordings needs"
+            hint=f"put it there or correct the entry of {entry.label}; replaying recordings needs"
             " only its weights_sha256",
         )
     check_lfs_pointers(path)
-    if not spec.is_gguf:
+    if not entry.is_gguf:
         _require_all_shards(path, "copy the whole folder")
     return path
 
 
-def _find_snapshot(spec: LLMEntry) -> Path:
+def _find_snapshot(entry: LLMEntry) -> Path:
     """Return the path of a model's weights in the Hub's cache.
 
     Raises:
@@ -51,26 +51,26 @@ def _find_snapshot(spec: LLMEntry) -> Path:
 
     from pieline.models.hub import DOWNLOAD_HINT, unpinned_error
 
-    obstacle = unpinned_error(spec)
+    obstacle = unpinned_error(entry)
     if obstacle:
         raise obstacle
     try:
         # Require only one file here, because the cache need not have the complete repository.
         folder = snapshot_download(
-            str(spec.repository),
-            revision=spec.revision,
+            str(entry.repository),
+            revision=entry.revision,
             local_files_only=True,
-            allow_patterns=str(spec.path or "config.json"),
+            allow_patterns=str(entry.path or "config.json"),
         )
     except LocalEntryNotFoundError:
         raise UserError(
-            "not in the hub's cache", where=spec.repository or "", hint=DOWNLOAD_HINT
+            "not in the hub's cache", where=entry.repository or "", hint=DOWNLOAD_HINT
         ) from None
-    if not spec.path:
+    if not entry.path:
         _require_all_shards(Path(folder), DOWNLOAD_HINT)
-    elif not Path(folder, spec.path).exists():
-        raise UserError(f"{spec.path} is not in the hub's cache", where=folder, hint=DOWNLOAD_HINT)
-    return Path(folder, spec.path or "")
+    elif not Path(folder, entry.path).exists():
+        raise UserError(f"{entry.path} is not in the hub's cache", where=folder, hint=DOWNLOAD_HINT)
+    return Path(folder, entry.path or "")
 
 
 def _require_all_shards(folder: Path, hint: str) -> None:
@@ -88,41 +88,42 @@ def _require_all_shards(folder: Path, hint: str) -> None:
     alternatives = [*indexed_shards, ["model.safetensors"], ["pytorch_model.bin"]]
     if not indexed_shards:
         alternatives.append(["consolidated.safetensors"])
-    missing_by_alternative = [
+    missing_of_alternatives = [
         [name for name in ("config.json", *weights) if not (folder / name).exists()]
         for weights in alternatives
     ]
-    if all(missing_by_alternative):
-        first_missing = missing_by_alternative[0][0]
+    no_alternative_is_complete = all(missing_of_alternatives)
+    if no_alternative_is_complete:
+        first_missing = missing_of_alternatives[0][0]
         raise UserError(f"{first_missing} is missing", where=folder, hint=hint)
 
 
-def weights_path(spec: LLMEntry) -> Path:
+def weights_path(entry: LLMEntry) -> Path:
     """Verify the weights of a local model, and return their path.
 
     Raises:
         UserError: The weights are missing or differ from the entry, the entry does not pin them
             (see `require_digest`), or the weights lack a required chat template.
     """
-    path = find_weights(spec)
-    if spec.source != "hub":
-        _check_digest(spec, path)
-    if spec.source != "package":  # a file in a pinned package need not be inspected
-        _check_template(spec, path)
+    path = find_weights(entry)
+    if entry.source != "hub":
+        _check_digest(entry, path)
+    if entry.source != "package":  # a file in a pinned package need not be inspected
+        _check_template(entry, path)
     return path
 
 
-def _check_digest(spec: LLMEntry, path: Path) -> None:
+def _check_digest(entry: LLMEntry, path: Path) -> None:
     """Raise a `UserError` if the digest of the weights is not the `weights_sha256` of the entry."""
     digest = sha256(path) if path.is_file() else folder_digest(path)
-    if spec.weights_sha256 is None:
+    if entry.weights_sha256 is None:
         raise UserError(
             "the entry lacks weights_sha256, which is part of the key of every recorded answer;"
             f" the digest of {path} is {digest}",
-            where=spec.label,
+            where=entry.label,
             hint="add it to the entry if this is the right file",
         )
-    if digest != spec.weights_sha256:
+    if digest != entry.weights_sha256:
         raise UserError(
             "the weights differ from the entry (sha256)",
             where=path,
@@ -130,14 +131,14 @@ def _check_digest(spec: LLMEntry, path: Path) -> None:
         )
 
 
-def _check_template(spec: LLMEntry, path: Path) -> None:
+def _check_template(entry: LLMEntry, path: Path) -> None:
     """Raise a `UserError` if the weights need a chat template but contain none."""
-    has_template = _gguf_has_template(path) if spec.is_gguf else _folder_has_template(path)
-    if spec.needs_template and not has_template:
+    has_template = _gguf_has_template(path) if entry.is_gguf else _folder_has_template(path)
+    if entry.needs_template and not has_template:
         raise UserError(
             "the weights have no chat template, and the server would use its default",
             where=path,
-            hint=f"add the model's template as chat_template to the entry of {spec.label}",
+            hint=f"add the model's template as chat_template to the entry of {entry.label}",
         )
 
 
@@ -169,7 +170,7 @@ def _folder_has_template(folder: Path) -> bool:
     return config.exists() and bool(read_json(config).get("chat_template"))
 
 
-def require_digest(spec: LLMEntry) -> None:
+def require_digest(entry: LLMEntry) -> None:
     """Check that a local model's entry pins its weights with `weights_sha256` or `revision`.
 
     The keys of recorded answers contain this pin.
@@ -178,8 +179,8 @@ def require_digest(spec: LLMEntry) -> None:
         UserError: The entry does not pin its weights. The message states the digest to add, or
             that the weights are missing.
     """
-    if spec.is_local and spec.weights_sha256 is None and spec.revision is None:
-        weights_path(spec)
+    if entry.is_local and entry.weights_sha256 is None and entry.revision is None:
+        weights_path(entry)
 
 
 def read_gguf(path: Path) -> "GGUFReader":

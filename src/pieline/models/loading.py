@@ -24,7 +24,7 @@ _SAMPLED_COLUMNS = 8
 _MAX_UNTRAINED_ROWS = 0.01
 """Maximum share of rows of a matrix that are constant or equal to the row before."""
 _MAX_UNTRAINED_TOKENS = 0.1
-"""Maximum share of such rows in an embedding matrix, where unused tokens have such rows."""
+"""Like `_MAX_UNTRAINED_ROWS`, but for embedding matrices, which have rows for unused tokens."""
 _MAX_UNTRAINED_COLUMNS = 0.1
 """Maximum share of columns of a matrix that are constant or equal to the column before."""
 
@@ -135,7 +135,7 @@ def load_with_tokenizer(
 
 
 def require_all_weights(model: Any, location: str, where: str) -> None:
-    """Check that the folder of a loaded model has all its weights, without reading the values.
+    """Check that a folder has all weights of a loaded model, without reading their values.
 
     Raises:
         UserError: Weights are missing or unexpected.
@@ -203,6 +203,7 @@ def require_finite(model: torch.nn.Module, where: str) -> None:
                 where=where,
                 hint="download the checkpoint again, or train it with a lower learning rate",
             )
+        # Two rows, such as those of token types, may be equal.
         if weight.dim() < 2 or len(weight) <= 2:
             continue
         matrix = weight.detach().flatten(1)
@@ -214,7 +215,7 @@ def require_finite(model: torch.nn.Module, where: str) -> None:
 def _require_trained_rows(
     matrix: torch.Tensor, max_share: float, description: str, where: str
 ) -> None:
-    """Raise a `UserError` if more than a share of a matrix's rows is untrained."""
+    """Raise a `UserError` if more than the fraction `max_share` of a matrix's rows is untrained."""
     if len(matrix) <= 2:  # two rows, such as those of token types, may be equal
         return
     max_untrained = len(matrix) * max_share

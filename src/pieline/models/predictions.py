@@ -19,7 +19,7 @@ def check_named_idioms(misplaced: Findings, total: int) -> None:
     """Raise a `UserError` if too many predicted idioms do not occur in their sentences.
 
     Args:
-        misplaced: Predicted idioms that do not occur in their sentence.
+        misplaced: Location and text of each predicted idiom that is not in its sentence.
         total: Number of predicted idioms.
     """
     refuse_above(
@@ -56,9 +56,8 @@ class PredictionFile(Settings):
 
     @model_validator(mode="after")
     def _check_format(self) -> Self:
-        is_of_idiolink = self.study == "idiolink"
-        is_supported = is_of_idiolink if self.format == "mteb" else not is_of_idiolink
-        if self.format and not is_supported:
+        supported_format = "mteb" if self.study == "idiolink" else "inspect"
+        if self.format and self.format != supported_format:
             raise ValueError(f"{self.study} does not support the format {self.format!r}")
         return self
 
@@ -79,8 +78,8 @@ class PredictionsEntry(ModelEntry):
         )
         for run, count in counts_of_runs.items():
             if count > 1:
-                parts = " ".join(str(part) for part in run if part)
-                raise ValueError(f"{count} files for {parts}")
+                run_description = " ".join(str(value) for value in run if value)
+                raise ValueError(f"{count} files for {run_description}")
         for path, count in Counter(file.file for file in self.files).items():
             if count > 1:
                 raise ValueError(f"file {path!r} occurs twice")

@@ -22,7 +22,7 @@ CHANGE_NO_NUMBER = {
 
 
 def load_reference(path: str | Path) -> Specs:
-    """Read published/model_entries.json."""
+    """Return the specs in published/model_entries.json."""
     specs: Specs = read_json(path)
     return specs
 

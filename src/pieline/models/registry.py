@@ -168,7 +168,8 @@ def _unknown_field_error(location: tuple[int | str, ...], where: str) -> UserErr
     """
     kind, *field_path = location
     if kind == "embedder":
-        entry_class = ApiEmbedderEntry if field_path.pop(0) == "api" else EmbedderEntry
+        embedder_tag, *field_path = field_path
+        entry_class = ApiEmbedderEntry if embedder_tag == "api" else EmbedderEntry
     else:
         entry_class = _class_of_kind(kind)
     field = ".".join(str(part) for part in field_path)

@@ -24,9 +24,9 @@ TRAINING_ACTIVATIONS_MB = 6000
 """Memory of the activations of 32 texts in training, which keeps the activations of all layers."""
 _MIN_HOST_MEMORY_MB = 8000
 SMALL_MODEL_PARAMETERS = 50_000_000
-"""Size up to which embedding the corpora on a CPU is faster than waiting for a GPU."""
+"""Number of parameters up to which a CPU embeds the corpora before a GPU would be available."""
 CPU_MODEL_PARAMETERS = 1_000_000_000
-"""Size up to which embedding the corpora on a CPU takes at most two hours."""
+"""Number of parameters up to which embedding the corpora on a CPU takes at most two hours."""
 CPU_MINUTES_PER_PARAMETER = 1e-7
 """CPU time on one core to embed IdioLink's test split in all query modes, in float32.
 
@@ -34,9 +34,10 @@ CPU_MINUTES_PER_PARAMETER = 1e-7
 parameters), 11 of BERT-base (109M), 37 of XLM-R-large (560M) and 60 of Qwen3-0.6B (596M).
 """
 UNKNOWN_PARAMETERS = 8_000_000_000
-"""Assumed size of a model whose entry states none; few models that fit on one GPU are larger.
+"""Assumed number of parameters of a model whose entry states none.
 
-Overestimating the size delays a job; underestimating it kills the job.
+Few models that fit on one GPU are larger. Overestimating the size delays a job; underestimating
+it kills the job.
 """
 
 
@@ -135,11 +136,9 @@ def _llm_requirement(entry: LLMEntry) -> str:
         return f"only time: {weights}"
     memory_gb = math.ceil(server_gpu_memory_mb(entry) / 1000)
     hardware = "a GPU" if gpus == 1 else f"{gpus} GPUs"
-    requirement = f"{hardware} with {memory_gb} GB, and {weights}"
     fits_a_laptop = _largest_count(entry) <= UNKNOWN_PARAMETERS
-    if fits_a_laptop:
-        requirement += "; without a GPU, a GGUF file, not compared"
-    return requirement
+    alternative = "; without a GPU, a GGUF file, not compared" if fits_a_laptop else ""
+    return f"{hardware} with {memory_gb} GB, and {weights}{alternative}"
 
 
 def _format_gigabytes(size: int) -> str:
