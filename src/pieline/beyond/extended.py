@@ -29,21 +29,21 @@ class Extended(Study[S], Generic[S, B]):
 
 
 def check_reference(
-    against: str | None, settings: JamSettings | IdiotsSettings, where: str
+    reference: str | None, settings: JamSettings | IdiotsSettings, where: str
 ) -> None:
-    """Raise a `UserError` if a comparison refers to a prompt setting that is not configured.
+    """Raise a `UserError` if the reference setting of a comparison is not configured.
 
     Args:
-        against: Prompt setting with which others are compared; None if there is no comparison.
+        reference: Prompt setting with which others are compared; None if there is no comparison.
         settings: Settings of the study, which list its prompt settings.
         where: Key in config.yaml, for the error message.
     """
     prompt_settings = list(settings.settings)
     for model in settings.by_model:
         prompt_settings += settings.settings_of(model)
-    if against and against not in prompt_settings:
+    if reference and reference not in prompt_settings:
         raise UserError(
-            f"{against!r} is not one of the settings",
+            f"{reference!r} is not one of the settings",
             where=f"config.yaml: {where}",
-            hint=nearest(against, prompt_settings),
+            hint=nearest(reference, prompt_settings),
         )

@@ -33,10 +33,10 @@ def shortcuts(inputs: DisplayInputs) -> Drawing:
     import matplotlib.pyplot as plt
 
     metrics = load_records(inputs.metrics, ShortcutMetrics)
-    measured_modes = {item.query_mode for item in metrics}
+    measured_modes = {run_metrics.query_mode for run_metrics in metrics}
     modes = [mode for mode in QUERY_MODES if mode in measured_modes]
     usages = list(metrics[0].overlap)
-    lines = _line_by_model(inputs)
+    line_by_model = _line_by_model(inputs)
     figure, axes = plt.subplots(
         len(usages),
         len(modes),
@@ -49,11 +49,11 @@ def shortcuts(inputs: DisplayInputs) -> Drawing:
     for axis, (usage, mode) in zip(axes.flat, product(usages, modes), strict=True):
         axis.set_title(f"{MODE_LABELS[mode]}\n{usage}", fontsize=6.5)
         axis.set(xlim=(0.5, TENTHS + 0.5), ylim=(0, 100), xticks=[1, 4, 7, 10])
-        for item in metrics:
-            if item.query_mode == mode:
-                _draw_model(axis, item, usage, lines[item.model])
+        for run_metrics in metrics:
+            if run_metrics.query_mode == mode:
+                _draw_run(axis, run_metrics, usage, line_by_model[run_metrics.model])
     figure.legend(
-        [mpl.lines.Line2D([], [], **line) for line in lines.values()],
+        [mpl.lines.Line2D([], [], **line) for line in line_by_model.values()],
         [model.label for model in inputs.models],
         loc="outside upper center",
         ncols=4,
@@ -68,7 +68,7 @@ def shortcuts(inputs: DisplayInputs) -> Drawing:
 
 
 def _line_by_model(inputs: DisplayInputs) -> dict[str, dict[str, Any]]:
-    """Return the appearance of each model's line, as arguments of matplotlib.
+    """Return the appearance of each model's line, as keyword arguments of matplotlib.
 
     Line styles distinguish the colors in grey print.
     """
@@ -84,9 +84,9 @@ def _line_by_model(inputs: DisplayInputs) -> dict[str, dict[str, Any]]:
     }
 
 
-def _draw_model(axis: Axes, item: ShortcutMetrics, usage: str, line: Mapping[str, Any]) -> None:
-    """Draw the line and the band of a run for the queries of one usage."""
-    tenths = tenths_of(item, "jaccard_without_span", usage)
+def _draw_run(axis: Axes, metrics: ShortcutMetrics, usage: str, line: Mapping[str, Any]) -> None:
+    """Draw the line and the band of a run for one usage; `line` is the appearance of the line."""
+    tenths = tenths_of(metrics, "jaccard_without_span", usage)
     tenth_numbers = [tenth.tenth for tenth in tenths]
     scores: Any = [per_cent(tenth.value) for tenth in tenths]
     axis.plot(tenth_numbers, scores, **line)

@@ -38,7 +38,7 @@ Overlaps = dict[str, dict[str, dict[str, float]]]
 
 
 class ShortcutEstimate(Frozen):
-    """An estimate and its 95% bootstrap interval over PIEs; both are null if undefined."""
+    """An estimate and its 95% bootstrap interval over PIEs; either is null if it is undefined."""
 
     value: float | None
     interval: Interval | None
@@ -90,26 +90,29 @@ class ShortcutMetrics(Measured, Shortcuts):
     seed: int
 
 
-def tenths_of(item: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
-    """Return the tenths of the queries of a usage, from least to most overlap; empty if unknown."""
-    return [tenth for tenth in item.tenths.get(measure, ()) if tenth.usage == usage]
+def tenths_of(metrics: ShortcutMetrics, measure: str, usage: str = ALL) -> list[Tenth]:
+    """Return the tenths of the queries of a usage, from least to most overlap.
+
+    The result is empty if the nDCG@10 of some query is unknown.
+    """
+    return [tenth for tenth in metrics.tenths.get(measure, ()) if tenth.usage == usage]
 
 
 EstimateGetter = Callable[[ShortcutMetrics, str], ShortcutEstimate | None]
-"""Function that returns an estimate of a run for a measure of overlap; None if unknown."""
+"""Function from a run's metrics and a measure of overlap to an estimate; None if unknown."""
 
 
-def _correlation(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
-    return item.correlations.get(measure)
+def _correlation(metrics: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
+    return metrics.correlations.get(measure)
 
 
-def _tenth_with_least_overlap(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
-    tenths = tenths_of(item, measure)
+def _tenth_with_least_overlap(metrics: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
+    tenths = tenths_of(metrics, measure)
     return tenths[0] if tenths else None
 
 
-def _tenth_with_most_overlap(item: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
-    tenths = tenths_of(item, measure)
+def _tenth_with_most_overlap(metrics: ShortcutMetrics, measure: str) -> ShortcutEstimate | None:
+    tenths = tenths_of(metrics, measure)
     return tenths[-1] if tenths else None
 
 
@@ -118,12 +121,12 @@ def _measure_of_estimate(
 ) -> Measure[ShortcutMetrics]:
     """Return the measure that reads an estimate and its interval for a measure of overlap."""
 
-    def value(item: ShortcutMetrics) -> float | None:
-        estimate = get_estimate(item, measure)
+    def value(metrics: ShortcutMetrics) -> float | None:
+        estimate = get_estimate(metrics, measure)
         return estimate.value if estimate else None
 
-    def interval(item: ShortcutMetrics) -> Interval | None:
-        estimate = get_estimate(item, measure)
+    def interval(metrics: ShortcutMetrics) -> Interval | None:
+        estimate = get_estimate(metrics, measure)
         return estimate.interval if estimate else None
 
     unknown = f"{UNKNOWN}, or the queries of each PIE and usage are all alike"
@@ -133,7 +136,7 @@ def _measure_of_estimate(
 OVERLAP = tuple(
     Measure[Mapping[str, float]](measure, itemgetter(measure), decimals=4) for measure in MEASURES
 )
-"""Measures that read the mean overlap."""
+"""Measures that read the mean overlap from a mapping by measure."""
 _ESTIMATES: dict[str, tuple[EstimateGetter, Unit]] = {
     # The unit of the correlation is hundredths.
     "correlation": (_correlation, ""),
@@ -145,7 +148,7 @@ ESTIMATES = tuple(
     for name, (get_estimate, unit) in _ESTIMATES.items()
     for measure in MEASURES
 )
-"""Measures that read the relation between overlap and nDCG@10."""
+"""Measures that read the correlations, and the nDCG@10 of the first and last tenths."""
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -154,7 +157,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Scores) -> Overlaps:
-    """Return the mean overlaps of each query with its relevant documents."""
+    """Return the mean overlap of each query with its relevant documents, by document usage."""
     document_usages = {document.id: document.usage for document in documents}
     document_words = {document.id: _words_of(document) for document in documents}
     mean_overlaps: Overlaps = {}
@@ -166,7 +169,8 @@ def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Sco
             overlaps_by_usage[document_usages[document]].append(overlap)
             overlaps_by_usage[ALL].append(overlap)
         mean_overlaps[query.id] = {
-            usage: _mean_by_measure(of_usage) for usage, of_usage in overlaps_by_usage.items()
+            usage: _mean_by_measure(usage_overlaps)
+            for usage, usage_overlaps in overlaps_by_usage.items()
         }
     return mean_overlaps
 
@@ -194,12 +198,12 @@ def _overlap(query: _Words, document: _Words) -> dict[str, float]:
 
 
 def _jaccard(query_words: frozenset[str], document_words: frozenset[str]) -> float:
-    """Return the share of words in both texts among the words in either; 0 without words."""
+    """Return the share of the words of either text that are in both; 0 if neither has words."""
     return len(query_words & document_words) / max(1, len(query_words | document_words))
 
 
 def _recall(query_words: frozenset[str], document_words: frozenset[str]) -> float:
-    """Return the share of the query's words that are in the document; 0 without words."""
+    """Return the share of the query's words that are in the document; 0 if it has no words."""
     return len(query_words & document_words) / max(1, len(query_words))
 
 
@@ -218,36 +222,37 @@ def shortcuts(
         scores: Scores of each query.
         resamples: Number of resamples of the PIEs with all their queries.
     """
-    ordered = sorted(queries, key=lambda query: query.id)
-    usages = np.array([query.usage for query in ordered])
-    pie_names, pies = np.unique([query.pie for query in ordered], return_inverse=True)
-    cell_names = [f"{query.usage} {query.pie}" for query in ordered]
+    sorted_queries = sorted(queries, key=lambda query: query.id)
+    usages = np.array([query.usage for query in sorted_queries])
+    pie_names, pies = np.unique([query.pie for query in sorted_queries], return_inverse=True)
+    cell_names = [f"{query.usage} {query.pie}" for query in sorted_queries]
     _, cells = np.unique(cell_names, return_inverse=True)
-    ndcg = np.array([scores[query.id]["ndcg_at_10"] for query in ordered], dtype=float)
-    arrays = _QueryArrays(usages, pies, cells, ndcg)
+    ndcg = np.array([scores[query.id]["ndcg_at_10"] for query in sorted_queries], dtype=float)
+    query_arrays = _QueryArrays(usages, pies, cells, ndcg)
 
     overlap_by_usage = {}
     for usage in np.unique(usages).tolist():
-        of_usage = [query_overlaps[query.id] for query in ordered if query.usage == usage]
-        overlap_by_usage[usage] = _mean_overlap(of_usage)
+        ids = [query.id for query in sorted_queries if query.usage == usage]
+        overlap_by_usage[usage] = _mean_overlap([query_overlaps[query_id] for query_id in ids])
     correlations: dict[str, ShortcutEstimate] = {}
     tenths: dict[str, list[Tenth]] = {}
-    all_known = not np.isnan(ndcg).any()
-    if all_known:
+    has_unknown_score = np.isnan(ndcg).any()
+    if not has_unknown_score:
         # A single PIE has no interval.
         pie_resamples = resamples if len(pie_names) > 1 else 0
-        draws = draw_units([0] * len(pie_names), resamples=pie_resamples, seed=0)
+        single_stratum = [0] * len(pie_names)
+        draws = draw_units(single_stratum, resamples=pie_resamples, seed=0)
         for measure in MEASURES:
-            overlap = np.array([query_overlaps[query.id][ALL][measure] for query in ordered])
+            overlap = np.array([query_overlaps[query.id][ALL][measure] for query in sorted_queries])
             correlations[measure] = partial_correlation(overlap, ndcg, cells, draws[:, pies])
-            tenths[measure] = _mean_ndcg_by_tenth(arrays, overlap, draws)
+            tenths[measure] = _score_tenths(query_arrays, overlap, draws)
     return Shortcuts(
         pies=len(pie_names), overlap=overlap_by_usage, correlations=correlations, tenths=tenths
     )
 
 
 class _QueryArrays(NamedTuple):
-    """Values of all queries, in one order.
+    """Values of all queries; all arrays have the same order of queries.
 
     Attributes:
         usages: Usage of each query.
@@ -270,11 +275,14 @@ def _mean_overlap(
     for query_overlap in query_overlaps:
         for usage, overlap in query_overlap.items():
             overlaps_by_usage[usage].append(overlap)
-    return {usage: _mean_by_measure(of_usage) for usage, of_usage in overlaps_by_usage.items()}
+    return {
+        usage: _mean_by_measure(usage_overlaps)
+        for usage, usage_overlaps in overlaps_by_usage.items()
+    }
 
 
-def _mean_ndcg_by_tenth(queries: _QueryArrays, overlap: Array, draws: Array) -> list[Tenth]:
-    """Return the mean nDCG@10 by tenth of overlap, for all queries and for each usage.
+def _score_tenths(queries: _QueryArrays, overlap: Array, draws: Array) -> list[Tenth]:
+    """Return the tenths of all queries and of each usage, with their mean overlap and nDCG@10.
 
     Args:
         queries: Values of the queries.

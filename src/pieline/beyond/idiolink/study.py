@@ -39,7 +39,7 @@ class ExtendedIdiolink(Extended[IdiolinkSettings, BeyondIdiolink], IdiolinkStudy
             )
 
     def other_metrics(self, plan: Plan) -> dict[str, Conditions]:
-        """Return the conditions of metric files that do not belong to a single run, by path."""
+        """Map the path of each metric file that belongs to no single run to its conditions."""
         conditions_by_path = super().other_metrics(plan)
         if self.beyond.shortcuts:
             for run in plan.made(index="test"):
@@ -49,7 +49,7 @@ class ExtendedIdiolink(Extended[IdiolinkSettings, BeyondIdiolink], IdiolinkStudy
         return conditions_by_path
 
     def conditions_by_pattern(self) -> dict[str, Callable[..., Conditions]]:
-        """Return functions that compute conditions from wildcards, by metric path pattern."""
+        """Map each path pattern of metric files to the function that computes their conditions."""
         return {
             **super().conditions_by_pattern(),
             paths.SHORTCUTS: lambda model, **_: runs.conditions(self, model),

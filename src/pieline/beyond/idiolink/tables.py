@@ -42,7 +42,7 @@ ESTIMATE_LABELS = {
 
 
 def overlap_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the mean overlap (fraction) by usage of the query and of the documents."""
+    """Return the mean overlap (fraction) by usage of the queries and usage of the documents."""
     [metrics] = load_records(inputs.metrics, ShortcutMetrics)
     numbers = OurNumbers(inputs.study)
     for query_usage, means_by_document_usage in metrics.overlap.items():
@@ -77,9 +77,9 @@ def overlap(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _overlap_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    runs = runs_with_other_metrics(study, paths.SHORTCUTS)
     # The overlap is the same in all runs, because they have the same texts.
-    any_run = runs_with_other_metrics(study, paths.SHORTCUTS)[:1]
-    return inputs_with_metrics(study, any_run)
+    return inputs_with_metrics(study, runs[:1])
 
 
 OVERLAP_TABLE = Table(
@@ -93,7 +93,7 @@ OVERLAP_TABLE = Table(
 
 
 def shortcuts_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the partial correlations, and nDCG@10 (percent) with the least and most overlap."""
+    """Return each run's partial correlations, and its nDCG@10 with the least and most overlap."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, ShortcutMetrics)
     for metrics, path in zip(records, inputs.metrics, strict=True):
@@ -133,7 +133,7 @@ def shortcuts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def shortcut_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return inputs with the shortcut metrics of all zero-shot runs; None if they are disabled."""
+    """Return inputs with the zero-shot runs' shortcut metrics; None if there are no metrics."""
     runs = runs_with_other_metrics(study, paths.SHORTCUTS)
     return inputs_with_metrics(study, runs, models_to_rank(study))
 

@@ -70,7 +70,7 @@ BIAS_FIGURE = Figure(
 
 
 def _error_bar(estimate: SignalEstimate) -> list[list[float]] | None:
-    """Return the distances of the interval's bounds from the estimate; None without an interval.
+    """Return how far the interval extends below and above `estimate`; None if it has no interval.
 
     The result has the shape (2, 1), as required by matplotlib.
     """

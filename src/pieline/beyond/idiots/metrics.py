@@ -28,8 +28,12 @@ from pieline.studies.idiots.records import DetectionPrediction, IdiotsSentence
 from pieline.studies.idiots.verdicts import paired
 
 Numbers = NDArray[np.float64]
+_YES_COLUMNS = [0, 2]
+"""Columns of `counts_by_pie` with the yes answers to idiomatic sentences and to distractors."""
+_SENTENCE_COLUMNS = [1, 3]
+"""Columns of `counts_by_pie` with the numbers of idiomatic sentences and of distractors."""
 Answered = Sequence[tuple[IdiotsSentence, DetectionPrediction]]
-"""The sentences of a run, each paired with the answer."""
+"""The sentences of a run, each paired with the model's answer."""
 
 
 class SignalEstimate(Frozen):
@@ -86,7 +90,7 @@ class BiasMetrics(MetricRecord):
 
 
 def _measure(name: str) -> Measure[SettingSignal]:
-    """Return a measure that reads an estimate and the interval from the field `name`."""
+    """Return a measure that reads an estimate and its interval from the field `name`."""
 
     def value(signal: SettingSignal) -> float | None:
         estimate: SignalEstimate | None = getattr(signal, name)
@@ -100,16 +104,16 @@ def _measure(name: str) -> Measure[SettingSignal]:
 
 
 RATES: tuple[Measure[SettingSignal], ...] = (
-    share("hits", lambda item: item.hits, decimals=1, unknown="no answer could be read"),
+    share("hits", lambda signal: signal.hits, decimals=1, unknown="no answer could be read"),
     share(
         "false_alarms",
-        lambda item: item.false_alarms,
+        lambda signal: signal.false_alarms,
         decimals=1,
         unknown="no answer could be read",
     ),
     _measure("d_prime"),
     _measure("criterion"),
-    Measure[SettingSignal]("unreadable", lambda item: item.unreadable, decimals=0),
+    Measure[SettingSignal]("unreadable", lambda signal: signal.unreadable, decimals=0),
 )
 """Measures that read the rates and estimates of a setting."""
 CHANGES = (_measure("d_prime_change"), _measure("criterion_change"))
@@ -129,7 +133,7 @@ def bias_metrics(
     """Compare the settings of one model with a reference setting.
 
     Args:
-        runs: Metrics of the model's runs in every compared setting and seed.
+        runs: Metrics of the model's runs, one for each compared setting and seed.
         sentences: Sentences of all runs.
         predictions: Answers of each run, in the order of `runs`.
         evidence: Conditions and digests of the files behind the numbers.
@@ -177,21 +181,22 @@ def counts_by_pie(seeds: Sequence[Answered]) -> Numbers:
             if answer.has_idiom is None:
                 continue
             row = row_of_pie[sentence.pie_id]
-            yes_column, sentence_column = (0, 1) if sentence.is_idiomatic else (2, 3)
-            counts[row, yes_column] += answer.has_idiom
-            counts[row, sentence_column] += 1
+            class_index = 0 if sentence.is_idiomatic else 1
+            counts[row, _YES_COLUMNS[class_index]] += answer.has_idiom
+            counts[row, _SENTENCE_COLUMNS[class_index]] += 1
     return counts / len(seeds)
 
 
 def signal_detection(counts: Numbers) -> Numbers:
-    """Return d′ and the criterion in the last axis, given counts in the last axis.
+    """Return d′ and the criterion for counts of answers.
 
-    The shape of `counts` is (..., 4), with the columns of `counts_by_pie`. The shape of the result
-    is (..., 2). The result is NaN if a class has no sentences.
+    The last axis of `counts` contains the columns of `counts_by_pie`, and the last axis of the
+    result contains d′ and the criterion. The shapes are (..., 4) and (..., 2). The result is NaN if
+    a class has no sentences.
     """
     from scipy.special import ndtri  # slow to import
 
-    yes_answers, sentences = counts[..., [0, 2]], counts[..., [1, 3]]
+    yes_answers, sentences = counts[..., _YES_COLUMNS], counts[..., _SENTENCE_COLUMNS]
     class_share = sentences / sentences.sum(axis=-1, keepdims=True)
     corrected_rates = (yes_answers + class_share) / (sentences + 2 * class_share)
     z_hits, z_false_alarms = np.moveaxis(ndtri(corrected_rates), -1, 0)
@@ -217,6 +222,7 @@ def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) 
     changes_of_totals = np.vstack([np.zeros(4), changes_of_totals])
     first_signals = signal_detection(first.sum(axis=0) + changes_of_totals)
     second_signals = signal_detection(second.sum(axis=0) - changes_of_totals)
+    # Rounded, so that patterns with the observed difference are recognized.
     differences = np.abs(first_signals - second_signals).round(9)
     observed = differences[0]
     return np.asarray(((differences > observed) + (differences == observed) / 2).mean(axis=0))
@@ -239,7 +245,7 @@ def signals(
     counts = {setting: counts_by_pie(seeds) for setting, seeds in runs.items()}
     resampled_signals = {}
     for setting, setting_counts in counts.items():
-        sentences_per_class = setting_counts[:, [1, 3]].sum(axis=0)
+        sentences_per_class = setting_counts[:, _SENTENCE_COLUMNS].sum(axis=0)
         if sentences_per_class.all():
             resampled_signals[setting] = _resample_signal(setting_counts, resamples)
     estimates: dict[str, dict[str, SignalEstimate]] = {setting: {} for setting in runs}
@@ -284,7 +290,8 @@ class _ResampledSignal(NamedTuple):
 
 
 def _resample_signal(counts: Numbers, resamples: int) -> _ResampledSignal:
-    draws = draw_units([0] * len(counts), resamples=resamples, seed=0)
+    single_stratum = [0] * len(counts)
+    draws = draw_units(single_stratum, resamples=resamples, seed=0)
     return _ResampledSignal(
         value=signal_detection(counts.sum(axis=0)), resampled=signal_detection(draws @ counts)
     )

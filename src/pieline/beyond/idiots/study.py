@@ -15,26 +15,26 @@ Idiots = Extended[IdiotsSettings, BeyondIdiots]
 
 
 def compared(study: Idiots, plan: Plan, model: str) -> list[Run]:
-    """Return the runs of a model that are compared: with a custom prompt or the reference setting.
+    """Return the runs of a model that are compared: those with custom prompts or the reference.
 
     `plan` is a parameter because `Study.plan` is not complete when other metric files are planned.
     """
-    against = study.beyond.prompts_against or ""
+    against = study.beyond.prompts_against or ""  # no setting has an empty name
     return plan.made(model=model, setting=[*study.settings.prompts, against])
 
 
 def compared_metrics(study: Idiots, model: str) -> list[str]:
-    """Return the metric files of a model's compared runs."""
+    """Return the paths of the metric files of a model's compared runs."""
     return [run.metrics for run in compared(study, study.plan, model)]
 
 
 def compared_predictions(study: Idiots, model: str) -> list[str]:
-    """Return the prediction files of a model's compared runs."""
+    """Return the paths of the prediction files of a model's compared runs."""
     return [run.predictions for run in compared(study, study.plan, model)]
 
 
 def comparisons(study: Idiots, plan: Plan) -> dict[str, Conditions]:
-    """Return the conditions of each model's comparison of settings, by path of the metric file."""
+    """Map the path of each model's comparison of settings to the conditions of the comparison."""
     if not study.beyond.prompts_against:
         return {}
     conditions_by_path = {}
@@ -77,11 +77,11 @@ class ExtendedIdiots(Extended[IdiotsSettings, BeyondIdiots], IdiotsStudy):
         check_reference(self.beyond.prompts_against, self.settings, "beyond.idiots.prompts_against")
 
     def other_metrics(self, plan: Plan) -> Mapping[str, Conditions]:
-        """Return the conditions of metric files that do not belong to a single run, by path."""
+        """Map the path of each metric file that belongs to no single run to its conditions."""
         return {**super().other_metrics(plan), **comparisons(self, plan)}
 
     def conditions_by_pattern(self) -> dict[str, Callable[..., Conditions]]:
-        """Return functions that compute conditions from wildcards, by metric path pattern."""
+        """Map each path pattern of metric files to the function that computes their conditions."""
         return {
             **super().conditions_by_pattern(),
             paths.BIAS: lambda model: conditions(self, self.plan, model),

@@ -22,9 +22,9 @@ from pieline.studies.idiots.tables import SETTING_LABELS, data_notes, of_origin
 
 
 def bias_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the measures of each setting, and the differences from the reference setting."""
+    """Return each setting's rates and estimates, and its differences from the reference setting."""
     numbers, against = OurNumbers(inputs.study), inputs.options["against"]
-    added: set[tuple[str, str]] = set()  # (model, setting)
+    settings_with_numbers: set[tuple[str, str]] = set()  # (model, setting)
     records = load_records(inputs.metrics, BiasMetrics)
     for metrics, path in zip(records, inputs.metrics, strict=True):
         for signal in metrics.settings:
@@ -37,13 +37,13 @@ def bias_numbers(inputs: DisplayInputs) -> pd.DataFrame:
                 numbers.add(
                     keys, [change], signal, files=[path], obstacles=obstacles, p_holm=p_holm
                 )
-            added.add((metrics.model, signal.setting))
+            settings_with_numbers.add((metrics.model, signal.setting))
     for run in inputs.left_out():
         model_and_setting = (run.keys["model"], run.keys["setting"])
-        if model_and_setting not in added:
+        if model_and_setting not in settings_with_numbers:
             keys = {**run.keys, "against": against, "seed": ""}
             numbers.add(keys, (*RATES, *CHANGES), None, not_run=run.not_run)
-            added.add(model_and_setting)
+            settings_with_numbers.add(model_and_setting)
     return numbers.frame()
 
 
@@ -89,12 +89,12 @@ def bias(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def _setting_label(setting: str) -> str:
-    """Return the label of a setting; custom prompts have no other label than their name."""
+    """Return the label of a setting; the label of a custom prompt is its name."""
     return SETTING_LABELS.get(setting, setting)
 
 
 def compared_prompts(study: ExtendedStudy) -> DisplayInputs | None:
-    """Return inputs with the signal detection of all settings; None without `prompts_against`."""
+    """Return inputs with the metrics of all compared settings; None if nothing is compared."""
     against = study.beyond.prompts_against
     if not against:
         return None

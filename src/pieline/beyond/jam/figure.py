@@ -33,7 +33,7 @@ PANELS = {
 
 
 def _shown_effect(row: PromptRow) -> Effect | None:
-    """Return the effect that a panel shows: on ND for all usages, and otherwise on errors."""
+    """Return the effect that the figure shows: for all usages on ND, for one usage on errors."""
     if row.usage == "all":
         return row.measures.drift_effect
     return row.measures.errors_effect
@@ -52,7 +52,11 @@ def forest(inputs: DisplayInputs) -> Drawing:
     runs = list(dict.fromkeys(row.run for row in rows if _shown_effect(row)))
     labels = inputs.labels()
     figure, axes = plt.subplots(
-        1, 3, figsize=(PAGE_WIDTH, 1.0 + 0.2 * len(runs)), sharey=True, layout="constrained"
+        1,
+        len(PANELS),
+        figsize=(PAGE_WIDTH, 1.0 + 0.2 * len(runs)),
+        sharey=True,
+        layout="constrained",
     )
     for axis, (usage, title) in zip(axes, PANELS.items(), strict=True):
         axis.axvline(0, linewidth=0.8, color="#777777")
@@ -82,7 +86,7 @@ def forest(inputs: DisplayInputs) -> Drawing:
 
 
 def _draw_effect(axis: Axes, y: int, effect: Effect) -> None:
-    """Draw an effect with its interval, in percentage points; a filled marker is significant."""
+    """Draw an effect and its interval in percentage points; fill the marker if p < 0.05 (Holm)."""
     if effect.interval:
         bounds = [100 * effect.interval.low, 100 * effect.interval.high]
         axis.plot(bounds, [y, y], linewidth=0.9, color="#333333")

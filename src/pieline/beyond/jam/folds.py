@@ -15,7 +15,7 @@ The encoder that tags a fold is trained on the sentences outside the fold.
 
 
 def assign_folds(sentences: Sequence[JamSentence], count: int) -> dict[str, int]:
-    """Return the fold (from 0) of each original by id; originals with the same PIE share a fold.
+    """Map the id of each original to its fold (from 0); originals with the same PIE share a fold.
 
     Args:
         sentences: Originals and variants.
@@ -53,7 +53,7 @@ def _share_pie(original: JamSentence, other: JamSentence) -> bool:
 
 def texts_outside_fold(
     sentences: Sequence[JamSentence],
-    folds: Mapping[str, int],
+    fold_by_original: Mapping[str, int],
     fold: int,
     *,
     originals_only: bool,
@@ -62,14 +62,14 @@ def texts_outside_fold(
 
     Args:
         sentences: Originals and variants.
-        folds: Fold of each original by id.
+        fold_by_original: Fold of each original, by id.
         fold: Fold to exclude.
         originals_only: Whether to exclude variants.
     """
     training_sentences = []
     for sentence in sentences:
-        is_outside_fold = folds[sentence.original_id] != fold
-        is_wanted = sentence.is_original or not originals_only
-        if is_outside_fold and is_wanted:
+        is_outside_fold = fold_by_original[sentence.original_id] != fold
+        is_excluded_variant = originals_only and not sentence.is_original
+        if is_outside_fold and not is_excluded_variant:
             training_sentences.append(TaggedSentence(sentence.id, sentence.tokens, sentence.tags))
     return training_sentences

@@ -28,7 +28,7 @@ USAGES: Mapping[str, tuple[bool, ...]] = {
 }
 """Values of `is_figurative` of the originals in each group of usages."""
 Seeds = Sequence[Sequence[JudgedOriginal]]
-"""The judged originals of each seed of a run."""
+"""The judged originals of each seed of one setting."""
 
 
 class Effect(DriftComparison):
@@ -71,7 +71,7 @@ def _share(name: str, value: Callable[[PromptMeasures], float | None]) -> Measur
 def _difference(
     name: str, get_effect: Callable[[PromptMeasures], Effect | None]
 ) -> Measure[PromptMeasures]:
-    """Return a measure of an effect in percentage points."""
+    """Return a measure that reads an effect's difference and interval, in percentage points."""
 
     def difference(measures: PromptMeasures) -> float | None:
         effect = get_effect(measures)
@@ -85,15 +85,19 @@ def _difference(
 
 
 SHARES = (
-    _share("accuracy", lambda item: item.accuracy),
-    Measure[PromptMeasures]("success", lambda item: item.success, decimals=0),
-    _share("negative_drift", lambda item: item.drift),
-    _share("variant_errors", lambda item: item.errors),
+    _share("accuracy", lambda measures: measures.accuracy),
+    Measure[PromptMeasures]("success", lambda measures: measures.success, decimals=0),
+    _share("negative_drift", lambda measures: measures.drift),
+    _share("variant_errors", lambda measures: measures.errors),
 )
-"""Measures that read the shares and numbers of a setting."""
+"""Measures that read accuracy, S, ND and the share of errors on variants of a setting."""
 EFFECTS = {
-    "drift_effect": _difference("negative_drift_difference", lambda item: item.drift_effect),
-    "errors_effect": _difference("variant_errors_difference", lambda item: item.errors_effect),
+    "drift_effect": _difference(
+        "negative_drift_difference", lambda measures: measures.drift_effect
+    ),
+    "errors_effect": _difference(
+        "variant_errors_difference", lambda measures: measures.errors_effect
+    ),
 }
 """Measures that read the difference from the baseline, by field of `PromptMeasures`."""
 
@@ -135,6 +139,7 @@ def prompt_measures(
     for setting, seeds in usage_runs.items():
         seed_accuracies = [accuracy(seed) for seed in seeds]
         known_accuracies = [value for value in seed_accuracies if value is not None]
+        # The first row contains the denominators; without originals, there are no rows.
         success = drifts[setting][:1].sum()
         measures[setting] = PromptMeasures(
             accuracy=fmean(known_accuracies) if known_accuracies else None,
@@ -150,7 +155,7 @@ def prompt_measures(
 def _effects(
     counts: Mapping[str, Counts], baseline: str, *, permutations: int, resamples: int
 ) -> dict[str, Effect]:
-    """Compare each setting with the baseline; settings without originals have no effect.
+    """Return the effect of each setting against the baseline; omit settings without originals.
 
     Args:
         counts: Denominators and numerators by setting (see `difference_interval`).
@@ -172,10 +177,10 @@ def _effects(
     return effects
 
 
-def variants_and_errors(case: JudgedOriginal) -> tuple[int, int]:
+def variants_and_errors(original: JudgedOriginal) -> tuple[int, int]:
     """Return the number of an original's variants, and the number of misjudged variants."""
-    misjudged = [variant for variant, is_right in case.variants.items() if not is_right]
-    return len(case.variants), len(misjudged)
+    misjudged = [variant for variant, is_right in original.variants.items() if not is_right]
+    return len(original.variants), len(misjudged)
 
 
 def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Interval | None:
@@ -189,10 +194,11 @@ def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Int
         second: Denominator and numerator of the second share, in the same shape.
         resamples: Number of resamples of the originals.
     """
-    _, originals = first.shape
-    if originals < 2:
+    _, original_count = first.shape
+    if original_count < 2:
         return None
-    draws = draw_units([0] * originals, resamples=resamples, seed=0)
+    single_stratum = [0] * original_count
+    draws = draw_units(single_stratum, resamples=resamples, seed=0)
     first_denominator, first_numerator = first
     second_denominator, second_numerator = second
     first_shares = resampled_ratios(draws, first_numerator, first_denominator)
@@ -201,7 +207,7 @@ def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Int
 
 
 def _ratio(counts: Counts) -> float | None:
-    """Return the sum of numerators over the sum of denominators; None for a denominator of zero.
+    """Return the sum of numerators over the sum of denominators; None if the latter is 0.
 
     The shape of `counts` is (2, originals), or (0,) without originals.
     """

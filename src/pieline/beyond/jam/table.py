@@ -40,7 +40,7 @@ class PromptRow(NamedTuple):
     """Measures of a run on originals of one usage.
 
     Attributes:
-        against: Setting with which the run is compared.
+        against: Reference setting with which the run is compared.
     """
 
     run: RunKey
@@ -52,9 +52,9 @@ class PromptRow(NamedTuple):
 def prompt_rows(inputs: DisplayInputs) -> Iterator[PromptRow]:
     """Yield a row for each language, model, usage and setting.
 
-    The rows of `ALWAYS_NONE` come last. The options of `inputs` are `against` (reference setting
-    for prompts, or null), `permutations` and `resamples`. The reference for encoders is the setting
-    without additional training texts.
+    The rows of `ALWAYS_NONE` are the last of each language. The options of `inputs` are `against`
+    (reference setting for prompts, or null), `permutations` and `resamples`. The reference for
+    encoders is the setting without additional training texts.
     """
     metrics_by_run = by_run(load_records(inputs.metrics, JamMetrics))
     models = list(dict.fromkeys(run.model for run in metrics_by_run if run.model != ALWAYS_NONE))
@@ -86,11 +86,12 @@ def describe_comparison(inputs: DisplayInputs) -> str:
     if inputs.options["added"]:
         comparisons.append("encoders trained with texts of other PIEs against those without")
     phrase = " and ".join(comparisons)
+    # Captions start with the phrase; `capitalize` would change names of settings to lower case.
     return phrase[:1].upper() + phrase[1:]
 
 
 def prompt_label(setting: str) -> str:
-    """Return the display name of a setting in the table and the figure."""
+    """Return the label of a setting in the table and the figure."""
     return BASELINES[ALWAYS_NONE] if setting == BASELINE else title_of(setting)
 
 

@@ -189,18 +189,19 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
     figure, axes = plt.subplots(
         len(METRICS), len(QUERY_MODES), figsize=size, sharey=True, layout="constrained"
     )
-    zero_shot = ours[~is_tuned].set_index(["model", "query_mode", "measure"])["ours"].dropna()
-    best = best_trainings(over_seeds(ours[is_tuned]))
+    keys = ["model", "query_mode", "measure"]
+    zero_shot_scores = ours[~is_tuned].set_index(keys)["ours"].dropna()
+    best_by_key = best_trainings(over_seeds(ours[is_tuned]))
     drawn_labels = set()
     for row_of_axes, (metric, title) in zip(axes, METRICS.items(), strict=True):
         row_of_axes[0].set_ylabel(f"{title} (%)")
         for axis, mode in zip(row_of_axes, QUERY_MODES, strict=True):
             for x, model in enumerate(models):
                 key = (model.name, mode, metric)
-                if key in zero_shot:
-                    _draw_bar(axis, x - _BAR_WIDTH / 2, zero_shot[key], "zero-shot")
+                if key in zero_shot_scores:
+                    _draw_bar(axis, x - _BAR_WIDTH / 2, zero_shot_scores[key], "zero-shot")
                     drawn_labels.add("zero-shot")
-                if training := best.get(key):
+                if training := best_by_key.get(key):
                     label = _training_label(training.train_mode)
                     x_of_bar = x + _BAR_WIDTH / 2
                     _draw_bar(axis, x_of_bar, training.ours, label, training.deviation)
@@ -212,7 +213,7 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
     labels = [label for label in _FILLS if label in drawn_labels]
     handles = [mpl.patches.Patch(**_FILLS[label], edgecolor="white", lw=0) for label in labels]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    seed_count = max((len(training.seeds.split()) for training in best.values()), default=0)
+    seed_count = max((len(training.seeds.split()) for training in best_by_key.values()), default=0)
     error_bars = f" Error bars: deviation over {seed_count} seeds." if seed_count > 1 else ""
     notes = [f"Loss of the fine-tuning: {LOSSES[shown_loss(ours)]}.{error_bars}"]
     notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))

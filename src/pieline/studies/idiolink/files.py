@@ -61,7 +61,7 @@ def first_stage_run(study: Idiolink, model: str, index: str, query_mode: str) ->
 
 
 def archive_of_dataset(study: Idiolink, index: str) -> Archive | None:
-    """Return the first archive that has current files for scoring an index; None if none has.
+    """Return the first archive with current scoring files of an index; None if no archive has any.
 
     The files are current if they were made from raw files with the same SHA-256 as this run's.
     """

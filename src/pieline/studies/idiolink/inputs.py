@@ -141,7 +141,7 @@ def runs_with_other_metrics(study: ConfiguredStudy, pattern: str) -> list[Run]:
 def with_skipped_modes(
     study: ConfiguredStudy, inputs: DisplayInputs, models: Iterable[str]
 ) -> DisplayInputs:
-    """Return `inputs` with a run without metrics added for each skipped query mode of a model."""
+    """Return `inputs` with an additional run, which has no metrics, per skipped mode of a model."""
     model_reasons = skip_reasons(study)
     runs = list(inputs.runs)
     for model in models:
@@ -153,7 +153,7 @@ def with_skipped_modes(
 
 
 def authors_run_file(study: ConfiguredStudy) -> Mapping[str, str]:
-    """Map the name of the authors' scores to their path; empty if the data is not public."""
+    """Map the file name of the authors' scores to the path; empty unless the data is public."""
     if study.project.data != "released":
         return {}
     return {RELEASED_RUN: study.project.here(f"published/{RELEASED_RUN}.csv")}

@@ -25,6 +25,7 @@ from pieline.studies.idiolink.training.settings import (
 
 def configured_runs(study: Idiolink) -> Iterator[Run]:
     """Yield all configured runs: the zero-shot runs of each index, then the fine-tuned runs."""
+    # All runs of a model have the same conditions.
     conditions_of = cache(lambda model: conditions(study, model))
     needs_texts = _needs_texts(study)
     for ranking_job in _ranking_jobs(study):

@@ -64,7 +64,7 @@ def _check_first_stages(study: Idiolink, where: str) -> None:
 
 
 def _check_external_predictions(study: Idiolink, where: str) -> None:
-    """Raise a `UserError` if external predictions have an unknown query mode or a seed but 0."""
+    """Raise a `UserError` if external predictions have an unknown query mode or a nonzero seed."""
     for model in study.settings.models:
         for file in study.prediction_files(model):
             if file.setting not in QUERY_MODES or file.seed:

@@ -96,7 +96,7 @@ def mean_scores(scores: QueryScores, queries: Iterable[str]) -> RankingScores:
 
 
 def _mean_if_all_known(scores: Sequence[float | None]) -> float | None:
-    """Return the mean; None if a score is unknown."""
+    """Return the mean of the scores; None if any of them is unknown."""
     known_scores = [score for score in scores if score is not None]
     return fmean(known_scores) if len(known_scores) == len(scores) else None
 

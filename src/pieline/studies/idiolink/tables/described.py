@@ -93,7 +93,7 @@ CONSTRUCTED_REMARKS = DataRemarks(
 
 
 def remarks_on_texts(checks: DatasetChecks) -> DataRemarks:
-    """Return the remarks on the checked texts; none for the public data and the user's own data."""
+    """Return the remarks on the checked texts; public texts and the user's own have no remarks."""
     if checks.released or checks.conditions.are_of_own_data:
         return DataRemarks()
     return SAMPLE_REMARKS if checks.sample else CONSTRUCTED_REMARKS
@@ -293,10 +293,9 @@ def _fine_tuning(study: ConfiguredStudy) -> DisplayInputs:
     models, settings = models_to_fine_tune(study), study.settings.finetuning
     options: dict[str, Any] = {}
     if models:
-        options = settings.hyperparameters().model_dump()
-        options["drama_batch_size"] = None
-    if _DRAMA in models:
-        options["drama_batch_size"] = settings.hyperparameters(_DRAMA).batch_size
+        drama_settings = settings.hyperparameters(_DRAMA)
+        drama_batch_size = drama_settings.batch_size if _DRAMA in models else None
+        options = {**settings.hyperparameters().model_dump(), "drama_batch_size": drama_batch_size}
     return study.display_inputs().model_copy(update={"options": options})
 
 

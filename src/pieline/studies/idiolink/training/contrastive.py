@@ -51,7 +51,7 @@ class Epoch(Record):
 
 
 class TrainingLog(Record):
-    """The completed epochs, and the best one.
+    """The completed epochs of a training run, and the number of the best epoch.
 
     Attributes:
         best_epoch: Number (from 1) of the epoch whose weights were kept.
@@ -168,6 +168,7 @@ def fine_tune(
             scores.append(ndcg_at_10(training.rank_validation_split()))
             bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.4f}", ndcg=f"{max(scores):.4f}")
             state.memory = training.memory
+            # Of epochs with the same score, the earliest is kept.
             is_first_best = scores.index(max(scores)) == epoch
             state.finish_epoch(
                 {"loss": loss, "validation_ndcg_at_10": scores[-1]}, keep=is_first_best
