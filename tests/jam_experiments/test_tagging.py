@@ -141,7 +141,11 @@ def test_a_word_is_its_first_sub_token(entry: EncoderEntry) -> None:
 def test_words_beyond_the_longest_input_are_outside(entry: EncoderEntry) -> None:
     tokenizer = load_tagger(entry).tokenizer
     (encoded,) = encode(tokenizer, [["we "] * 10], max_length=6)
-    assert (len(encoded), encoded.words, sorted(encoded.first_subtokens)) == (6, 10, [0, 1, 2, 3])
+    assert (len(encoded), encoded.word_count, sorted(encoded.first_subtokens)) == (
+        6,
+        10,
+        [0, 1, 2, 3],
+    )
     assert decode(encoded, [1] * 6) == ["B-IDIOM"] * 4 + ["O"] * 6
 
 

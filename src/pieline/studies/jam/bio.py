@@ -42,10 +42,11 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
 
 
 def valid_tags(tags: Sequence[Tag], *, drop_stray_tags: bool = False) -> list[Tag]:
-    """Return BIO tags in which stray I tags, which do not follow a B or I tag, are replaced.
+    """Return BIO tags in which each stray I tag is replaced.
 
-    A stray I tag becomes a B tag, as in seqeval. With `drop_stray_tags`, a stray I tag and the I
-    tags after it become O instead, as in the authors' code.
+    An I tag is stray if it does not follow a B or I tag. A stray I tag becomes a B tag, as in
+    seqeval. With `drop_stray_tags`, a stray I tag and the I tags after it become O instead, as in
+    the authors' code.
     """
     replacement = OUTSIDE if drop_stray_tags else BEGIN
     repaired_tags: list[Tag] = []

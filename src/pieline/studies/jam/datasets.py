@@ -227,15 +227,15 @@ def build_dataset(
 ) -> JamDataset:
     """Select originals and their valid variants, and return them with a manifest (section 3.4).
 
-    With `limit`, the dataset has at most this number of originals.
+    With `limit`, the dataset has at most this number of originals, each with its variants.
 
     Raises:
         UserError: The dataset is empty.
     """
     sentences = select_variants(originals, judged.variants, review=review)
     if limit:
-        selected_ids = [sentence.id for sentence in sentences if sentence.is_original][:limit]
-        sentences = [sentence for sentence in sentences if sentence.original_id in selected_ids]
+        kept_ids = [sentence.id for sentence in sentences if sentence.is_original][:limit]
+        sentences = [sentence for sentence in sentences if sentence.original_id in kept_ids]
     manifest = make_manifest(
         sentences,
         originals,

@@ -26,7 +26,7 @@ def model_writes_variants(study: Jam, language: str) -> bool:
 
     With the source `generated`, a model writes the variants of all languages. With `released`, a
     model writes the variants of languages for which the data (the user's own data, or else the
-    public data) has none. With other sources, no model writes variants.
+    public data) contains none. With other sources, no model writes variants.
     """
     source = study.settings.variants.source
     if source == "generated":
@@ -223,7 +223,7 @@ def train_split(study: Jam, language: str) -> str | None:
 
 
 def examples(study: Jam, language: str, setting: str) -> str | None:
-    """Return the path of the split from which few-shot examples are drawn.
+    """Return the path of ID10M's split from which few-shot examples in a language are drawn.
 
     The result is None for settings without examples.
     """

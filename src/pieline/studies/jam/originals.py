@@ -545,18 +545,18 @@ def _match_to_raw(released: Sequence[str], raw: Sequence[str], where: str | Path
     index_by_text = {text: index for index, text in enumerate(raw)}
     equal_matches = [index_by_text.get(text) for text in released]
     matches: list[int] = []
-    for number, text in enumerate(released):
+    for position, text in enumerate(released):
         first_candidate = matches[-1] + 1 if matches else 0
-        match = equal_matches[number]
+        match = equal_matches[position]
         if match is None:
             # A correction matches a raw sentence before the next equal match.
-            later_matches = [index for index in equal_matches[number:] if index is not None]
+            later_matches = [index for index in equal_matches[position:] if index is not None]
             end = later_matches[0] if later_matches else len(raw)
             match = _most_similar(text, raw, range(first_candidate, end))
         if match is None or match < first_candidate:
             raise UserError(
                 "no raw sentence corresponds to this row, or it is not in the raw order",
-                where=f"{where}: record {number + 1}",
+                where=f"{where}: record {position + 1}",
                 hint="use ID10M's files and the public originals of the same version",
             )
         matches.append(match)

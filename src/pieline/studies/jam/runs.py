@@ -99,7 +99,8 @@ def _ablation_wildcards(study: Jam, model: str) -> dict[str, str]:
     """Return the wildcards of the run whose hard variants are replaced by neutral variants.
 
     A language model runs zero-shot in the language of the paper's ablation. An encoder is
-    fine-tuned in this language or, if it does not support this language, in its own first language.
+    fine-tuned in this language or, if it does not support this language, in the first language of
+    its entry.
     """
     entry = study.project.entry(model)
     if not isinstance(entry, EncoderEntry):
@@ -134,7 +135,10 @@ def _configured_wildcards(study: Jam) -> Iterator[dict[str, str]]:
 
 
 def lacks(study: Jam, runs: Sequence[Run]) -> dict[str, str]:
-    """Map the metric file of each run that cannot be made to the reason."""
+    """Return the reason why a run cannot be made, by the run's metric file.
+
+    Runs that can be made are left out.
+    """
     archived_metrics = {run.metrics for run in runs if run.archive}
     reasons = {}
     for run in runs:

@@ -241,7 +241,7 @@ class JamSettings(Settings):
         settings_with_limit: list[str] = []
         for model_settings in self.by_model.values():
             requested_settings += model_settings.settings or []
-            settings_with_limit += model_settings.max_tokens
+            settings_with_limit += model_settings.max_tokens.keys()
         settings_without_prompt = [FINE_TUNED, *ADDED, BASELINE]
         misused = sorted(set(settings_without_prompt).intersection(requested_settings))
         if misused:

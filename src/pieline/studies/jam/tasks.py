@@ -45,7 +45,7 @@ def tagging_settings(study: Jam) -> str:
 
 
 def parameters(study: Jam, model: str, setting: str) -> Arranged | FewShot | ZeroShot:
-    """Return the request parameters for a model in a setting."""
+    """Return the parameters of the requests to a model in a setting."""
     settings = study.settings
     custom_prompt = settings.prompts.get(setting)
     request: Arranged | FewShot | ZeroShot
@@ -136,16 +136,16 @@ def _writer(study: Jam) -> str:
 
 def hard_variants(study: Jam, language: str) -> HardVariants:
     """Return the task that writes the hard variants of a language."""
-    model = _writer(study)
+    writer = _writer(study)
     return HardVariants(
-        **_model_fields(study, model),
+        **_model_fields(study, writer),
         inputs={
             "originals": paths.ORIGINALS.format(language=language),
             "generate": study.project.here("prompts/jam", GENERATE),
             "review": study.project.here("prompts/jam", REVIEW),
         },
         outputs=with_report(paths.VARIANTS.format(language=language)),
-        recordings=study.project.recordings("jam_variants", language, f"{model}.jsonl"),
+        recordings=study.project.recordings("jam_variants", language, f"{writer}.jsonl"),
         generation=generation(study),
     )
 
@@ -169,15 +169,15 @@ def neutral_variants(study: Jam, **wildcards: str) -> NeutralVariants:
 
 def neutral_contexts(study: Jam, language: str) -> NeutralContexts:
     """Return the task that writes a neutral variant for each hard variant of a language."""
-    model = _writer(study)
+    writer = _writer(study)
     return NeutralContexts(
-        **_model_fields(study, model),
+        **_model_fields(study, writer),
         inputs={
             "dataset": paths.DATASET.format(language=language),
             "prompt": study.project.here("prompts/jam", NEUTRAL_PROMPT),
         },
         outputs=with_report(paths.NEUTRAL_CONTEXTS.format(language=language)),
-        recordings=study.project.recordings("jam_neutral", language, f"{model}.jsonl"),
+        recordings=study.project.recordings("jam_neutral", language, f"{writer}.jsonl"),
         generation=generation(study),
     )
 
@@ -195,7 +195,7 @@ def weights_spec(study: Jam, model: str) -> str:
 
 
 def llm_tasks(study: Jam) -> list[LLMTaskSpec]:
-    """Return the specifications of the tasks that write variants or identify idioms."""
+    """Return the specifications of all tasks in which models write variants or identify idioms."""
     writer = study.settings.variants.model
     written_languages = files.written_languages(study)
     settings = [*study.settings.prompts, *study.added_settings()]

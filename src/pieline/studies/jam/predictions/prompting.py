@@ -97,7 +97,10 @@ class Identification(Task):
         return _SHORT_ANSWER_TOKENS
 
     def paper_size(self) -> PaperSize:
-        """Return the size of the task on the paper's data with the paper's prompts."""
+        """Return the size of the task on the paper's data with the paper's prompts.
+
+        The size is unknown for neutral contexts and for settings without a known prompt length.
+        """
         if "neutral" in self.inputs or self.setting not in _INPUT_TOKENS:
             return PaperSize()
         language = Path(self.inputs["sentences"]).stem
@@ -173,11 +176,11 @@ def questions_about(
     task: Identification,
     examples: Sequence[TaggedSentence] = (),
 ) -> dict[str, list[Question]]:
-    """Return the questions about each sentence, one per sample, by sentence id.
+    """Return the questions about each sentence, by sentence id.
 
-    Questions about the same sentence differ in the sample number and, if the provider accepts a
-    seed, in the seed. Reasoning models are asked only zero-shot, without a temperature (section
-    4.3).
+    Each sentence has one question per sample. Questions about the same sentence differ in the
+    sample number and, if the provider accepts a seed, in the seed. Reasoning models are asked only
+    zero-shot, without a temperature (section 4.3).
 
     Raises:
         UserError: The model does not support the setting.
@@ -244,7 +247,7 @@ def _sample_seeds(task: Identification) -> list[int]:
 
 
 def _example_messages(template_path: str, examples: Iterable[TaggedSentence]) -> list[Message]:
-    """Return the messages of the examples: a sentence and the expected answer for each."""
+    """Return messages that show the sentence and the expected answer of each example."""
     template = load_prompt(template_path)
     template.check_shows("sentence", idioms=["break the ice"])
     messages: list[Message] = []

@@ -27,13 +27,13 @@ def predict(
 
     The form determines which words are tagged, and whether stray I tags count (see `FormDetails`).
     """
-    word_spans = [_word_spans(sentence, form) for sentence in sentences]
-    words = []
-    for sentence, spans in zip(sentences, word_spans, strict=True):
-        words.append([span_text(sentence.tokens, span) for span in spans])
-    word_tags = tagger.tag(words, drop_stray_tags=FORMS[form].drop_stray_tags)
+    spans_by_sentence = [_word_spans(sentence, form) for sentence in sentences]
+    words_by_sentence = []
+    for sentence, spans in zip(sentences, spans_by_sentence, strict=True):
+        words_by_sentence.append([span_text(sentence.tokens, span) for span in spans])
+    tags_by_sentence = tagger.tag(words_by_sentence, drop_stray_tags=FORMS[form].drop_stray_tags)
     predictions = []
-    for sentence, spans, tags in zip(sentences, word_spans, word_tags, strict=True):
+    for sentence, spans, tags in zip(sentences, spans_by_sentence, tags_by_sentence, strict=True):
         predictions.append(_make_prediction(sentence, spans, tags))
     return predictions
 

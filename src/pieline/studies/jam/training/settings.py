@@ -94,5 +94,5 @@ class TaggerTraining(TaggingSettings):
 
     @property
     def details(self) -> FormDetails:
-        """Details of training and tagging in this form."""
+        """Details of training and tagging that depend on the form."""
         return FORMS[self.form]

@@ -39,12 +39,12 @@ class EncodedSentence:
         input_ids: Token ids, including special tokens.
         first_subtokens: Position of each word's first subtoken, by word index. Truncated words and
             words without a subtoken are missing.
-        words: Number of words.
+        word_count: Number of words, including truncated words.
     """
 
     input_ids: tuple[int, ...]
     first_subtokens: dict[int, int]
-    words: int
+    word_count: int
 
     def __len__(self) -> int:
         return len(self.input_ids)
@@ -118,7 +118,7 @@ def decode(
 
     Words without a subtoken get O, and stray I tags are replaced (see `valid_tags`).
     """
-    tags: list[Tag] = [OUTSIDE] * sentence.words
+    tags: list[Tag] = [OUTSIDE] * sentence.word_count
     for word_index, position in sentence.first_subtokens.items():
         tags[word_index] = TAGS[tag_ids[position]]
     return valid_tags(tags, drop_stray_tags=drop_stray_tags)
@@ -208,7 +208,7 @@ class Tagger:
         return tags_by_sentence
 
     def save(self, folder: str | Path) -> None:
-        """Write the weights and the tokenizer to a folder; an interruption leaves no folder."""
+        """Write the weights and the tokenizer to a folder, which is created only when complete."""
         with atomic_folder(folder) as temporary_folder:
             self.model.save_pretrained(temporary_folder)
             self.tokenizer.save_pretrained(temporary_folder)

@@ -379,7 +379,7 @@ class HardVariants(_VariantTask):
         )
 
     def likely_output_tokens(self) -> int:
-        """Return the expected number of tokens of an answer, which has all variants."""
+        """Return the expected tokens of an answer, which covers all variants of an original."""
         return VARIANT_TOKENS * WRITTEN
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:
@@ -411,7 +411,7 @@ class NeutralVariants(_VariantTask):
         return list(neutral_questions(sentences, ids_to_rewrite, writing).values())
 
     def likely_output_tokens(self) -> int:
-        """Return the expected number of tokens of an answer, which has one variant."""
+        """Return the expected tokens of an answer, which contains one variant."""
         return VARIANT_TOKENS
 
     def run(self, entry: LLMEntry, ask: Ask) -> None:

@@ -215,13 +215,13 @@ def _letter_positions(text: str) -> list[int]:
 
 
 def _only_letters(text: str) -> str:
-    """Return the lowercase letters and digits of a text, one per letter or digit of the text."""
+    """Return the letters and digits of a text in lowercase, as one character each."""
     # Some letters have a lowercase form of two characters.
     return "".join(character.lower()[0] for character in text if character.isalnum())
 
 
 def _is_at_word_boundaries(text: str, start: int, end: int) -> bool:
-    """Return whether a part of a text starts and ends at word boundaries."""
+    """Return whether the part of a text from `start` to `end` begins and ends between words."""
     starts_in_word = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
     ends_in_word = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
     return not (starts_in_word or ends_in_word)
