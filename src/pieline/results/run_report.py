@@ -57,7 +57,7 @@ class RunReport:
 
     @cached_property
     def results(self) -> RunResults:
-        """What the run shows: studies, tables and figures."""
+        """Descriptions of the run's studies, tables and figures, with the labels of its models."""
         other_studies = [study for study in self.all_studies.values() if study not in self.studies]
         return RunResults(
             studies=(
@@ -73,7 +73,11 @@ class RunReport:
         )
 
     def inputs_of(self, shown: Display | Items) -> DisplayInputs:
-        """Return the inputs of a table, a figure or items."""
+        """Return the inputs of a table, a figure or an export of predictions (`Items`).
+
+        Raises:
+            ValueError: The configuration does not include the table or figure.
+        """
         if isinstance(shown, Items):
             return shown.display_inputs
         for study in self.all_studies.values():
@@ -82,16 +86,19 @@ class RunReport:
         raise ValueError(f"not in this configuration: {shown}")
 
     def display_inputs_json(self, shown: Display | Items) -> str:
-        """Return the inputs of a table, a figure or items as canonical JSON."""
+        """Return the inputs of a table, a figure or an export of predictions, as canonical JSON."""
         inputs = self.inputs_of(shown)
         if isinstance(shown, Table) and inputs.shows_models:
             inputs = inputs.model_copy(update={"rows": self.config.rows_of(shown.name)})
         return inputs.canonical()
 
     def configured_digests(self, metrics: Iterable[str]) -> dict[str, str]:
-        """Return the digest of the conditions of each metric file, by path.
+        """Return the digest of the configured conditions of each metric file, by the file's path.
 
         Metric files without configured conditions are omitted.
+
+        Args:
+            metrics: Paths of metric files.
         """
         digests = {}
         for path in metrics:
@@ -105,15 +112,16 @@ class RunReport:
         """Check that existing raw files have the content of their configured source.
 
         Args:
-            remade: Files that the run makes again.
+            remade: Paths of files that the run makes again, which are not checked.
 
         Raises:
-            UserError: A file comes from other data.
+            UserError: A raw file comes from data other than the configured data.
         """
         for path in raw_files(self.studies):
             if path in remade or not Path(sidecar_of(path)).exists():
                 continue
-            name, sidecar = raw_name(path), load_sidecar(path)
+            name = raw_name(path)
+            sidecar = load_sidecar(path)
             expected_digest = self.project.digest(path)
             url = None
             if expected_digest:
@@ -123,6 +131,7 @@ class RunReport:
                 url = self.project.public_files[name].url
                 is_configured = not url or sidecar.source == url
             else:
+                # No source of the file is configured, so there is nothing to compare with.
                 is_configured = True
             if not is_configured:
                 source = self.project.local(name) or self.project.mirror or url
@@ -134,11 +143,12 @@ class RunReport:
                 )
 
     def absent(self) -> dict[str, str]:
-        """Return why this run does not make a table, for each such table with printed numbers."""
+        """Map each table with printed numbers that this run does not make to the reason why."""
         catalogue = load_catalogue(self.project.here("published/tables.yaml"))
         names: list[str] = []
         for printed_table in catalogue.values():
-            # The keys of `needs` are the tables that show numbers of the running text.
+            # `table` is empty if no table of ours shows the printed table. The keys of `needs` are
+            # the tables that show numbers of the running text.
             names += [printed_table.table, *printed_table.needs]
         made_tables = {table.name for study in self.studies for table in study.tables()}
         reasons = {}
@@ -164,6 +174,7 @@ class RunReport:
                 a table or figure that this configuration does not make.
         """
         displays = [display for study in self.all_studies.values() for display in study.shown]
+        # The last file of a table is the LaTeX file; the last file of a figure is the PNG file.
         file_by_name = {display.name: list(display.files.values())[-1] for display in displays}
         files = {path for display in displays for path in shown_display(display).files.values()}
         words = list(targets)
@@ -186,10 +197,10 @@ class RunReport:
             raise UserError(problem, where=target, hint=_suggest_file(path, files))
 
     def list_displays(self) -> list[tuple[str, str, str]]:
-        """Return file, place in the paper, and requirements of each table and figure."""
+        """Return the file, the place in the paper and the requirements of each table and figure."""
         catalogue = load_catalogue(self.project.here("published/tables.yaml"))
         absent = self.absent()
-        lines = []
+        displays = []
         for study in self.all_studies.values():
             made_displays = study.shown if study in self.studies else {}
             for display in study.displays:
@@ -199,9 +210,10 @@ class RunReport:
                 for printed_table in display.printed:
                     if printed_table in catalogue:
                         requirements += catalogue[printed_table].needs.get(display.name, ())
+                # The last file of a table is the LaTeX file; that of a figure is the PNG file.
                 file = list(display.files.values())[-1]
-                lines.append((file, display.place, "; ".join(dict.fromkeys(requirements))))
-        return lines
+                displays.append((file, display.place, "; ".join(dict.fromkeys(requirements))))
+        return displays
 
     def _tables_with_numbers(self) -> list[Table]:
         return [table for study in self.studies for table in study.tables() if table.numbers]
@@ -215,7 +227,7 @@ class RunReport:
         return f"[{', '.join(tables)}]"
 
     def makers_of_numbers(self) -> list[str]:
-        """Return the functions that make our rows of the frame, as `module:function`."""
+        """Return the names (`module:function`) of the functions that compute this run's numbers."""
         return [table.ours for table in self._tables_with_numbers()]
 
     def numbers_inputs(self) -> list[str]:
@@ -226,7 +238,7 @@ class RunReport:
         return list(dict.fromkeys(files))
 
     def requirements(self) -> str:
-        """Return what the comparison of numbers requires, as canonical JSON of `Requirements`."""
+        """Return what comparing this run's numbers with the printed numbers requires, as JSON."""
         return Requirements(
             models=needs(self.project.registry),
             absent=self.absent(),
@@ -234,7 +246,7 @@ class RunReport:
         ).canonical()
 
     def description(self) -> str:
-        """Return code, settings and models of the run, as canonical JSON of `RunDescription`."""
+        """Return the code version, settings and models of the run, as JSON of `RunDescription`."""
         # The path of the mirror and the addresses of APIs do not affect the results.
         config = self.config.model_dump(mode="json", exclude={"mirror": True, "llm": {"api_bases"}})
         own_data = self.project.own_data
@@ -249,9 +261,9 @@ class RunReport:
         ).canonical()
 
     def beside(self) -> list[str]:
-        """Return the path of numbers.csv of the run to which the page links.
+        """Return a list with the path of numbers.csv of the run to which the results page links.
 
-        The list is empty if no run is configured, or if the run has no such file.
+        The list is empty if no such run is configured, or if that run has no numbers.csv.
         """
         folder = self.config.page.beside
         if not folder:
@@ -260,7 +272,9 @@ class RunReport:
         return [str(path)] if path.exists() else []
 
     def closing_lines(self, width: int) -> list[str]:
-        """Return what a finished run prints: scores, counts of numbers, and the path of the page.
+        """Return the texts that a finished run prints: scores, counts by verdict, and a link.
+
+        The counts are those of the papers' numbers; the link is the path of the results page.
 
         Args:
             width: Width of the terminal in characters.
@@ -274,7 +288,7 @@ class RunReport:
         return [scores, counts, f"Open {Path('paper_tables/index.html').absolute()}"]
 
     def left_out(self) -> list[str]:
-        """Return lines that list the runs from archives, and the impossible runs with reasons."""
+        """Return lines that list the runs taken from archives, and impossible runs with reasons."""
         lines = [line for study in self.studies for line in notes(study.plan, study.name)]
         for study in self.studies:
             runs_by_reason: dict[str, Counter[str]] = defaultdict(Counter)
@@ -294,7 +308,7 @@ class RunReport:
         return f"paper_tables/paper.{'pdf' if shutil.which('pdflatex') else 'tex'}"
 
     def targets(self) -> list[str]:
-        """Return the paths of the files that a complete run makes for all studies together."""
+        """Return the paths of the files that a complete run makes once for all studies together."""
         return [
             "paper_tables/claims.tex",
             "paper_tables/comparison.tex",
@@ -305,7 +319,10 @@ class RunReport:
 
 
 def _suggest_file(path: Path, files: Iterable[str]) -> str:
-    """Return a hint that names the file with the closest name and the same extension."""
+    """Return a hint that names the file with the closest name and the same extension as a path.
+
+    Without a file whose name is close, the hint names the command that lists all files.
+    """
     file_by_stem = {Path(file).stem: file for file in files if Path(file).suffix == path.suffix}
     closest = get_close_matches(path.stem, file_by_stem, n=1)
     if not closest:

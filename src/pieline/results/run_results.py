@@ -1,4 +1,4 @@
-"""Describe what a run shows: studies, tables and figures."""
+"""Describe the studies, tables and figures of a run."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -27,18 +27,18 @@ def shown_display(display: Display) -> Shown:
 
 
 class ShownStudy(Frozen):
-    """A study and its tables and figures; a study that this run does not include has none.
+    """A study with its tables and figures; a study that the run does not include has no displays.
 
     Attributes:
         name: Name of the study.
         paper: Title of the paper, as shown to readers.
         items: Class that reads the predictions behind a metric file, as `module:class`; empty if
             there is no such class.
-        recordings: Path of the recorded answers from which predictions are made, by path of the
-            predictions.
+        recordings: Path of the recorded answers from which a file of predictions is made, by path
+            of this file.
         tables, figures: Displays in the paper's order.
         main_tables: Names of the tables with the main scores of every model.
-        main_measures: Names of the main scores.
+        main_measures: Names of the measures of the main scores.
         reference_models: Names of the models with which other models are compared.
     """
 
@@ -59,11 +59,11 @@ class ShownStudy(Frozen):
 
 
 class RunResults(Frozen):
-    """What a run shows.
+    """Studies, tables and figures of a run, with the labels and the notice that they show.
 
     Attributes:
         studies: All studies; the studies that the run includes come first.
-        others: Labels of the user's own models by name (see `run_models.other_models`).
+        others: Labels of the user's own models, by name (see `run_models.other_models`).
         labels: Labels of the papers' models and of the run's models, by name.
         mark: Notice on every display that the data is limited or the user's own; otherwise empty.
         data: Data source: `sample`, `released` or `own`.
@@ -84,7 +84,7 @@ class RunResults(Frozen):
         return {study.name: study.paper for study in self.studies}
 
     def files(self, ending: str) -> list[str]:
-        """Return the paths of tables and figures with an extension such as `csv`."""
+        """Return the paths of the files of tables and figures with an extension such as `csv`."""
         return [path for path in self.all_files() if Path(path).suffix == f".{ending}"]
 
     def all_files(self) -> list[str]:
@@ -93,5 +93,8 @@ class RunResults(Frozen):
         return [path for display in displays for path in display.files.values()]
 
     def item_classes(self) -> list[str]:
-        """Return the class of each study's items as `module:class`."""
+        """Return the names (`module:class`) of the classes that read predictions, one per study.
+
+        Studies without such a class are omitted.
+        """
         return [study.items for study in self.studies if study.items]

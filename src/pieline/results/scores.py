@@ -1,4 +1,4 @@
-"""Format the scores that a finished run prints: its models, reference models, printed scores."""
+"""Format the scores that a finished run prints, with the best printed scores beside them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ class _Row:
     Attributes:
         model: Name of the model in models.yaml.
         numbers: Numbers of the model by measure.
-        differences: Differences to the first reference model, by measure.
+        differences: Differences between the model and the first reference model, by measure.
     """
 
     model: str
@@ -37,7 +37,7 @@ class _Row:
 
 
 _Rows = dict[tuple[str, str], _Row]
-"""Rows by group (a query mode or language, in words) and by label of the row."""
+"""Rows by group (a query mode or language, in words) and label of the row."""
 
 
 def describe_scores(results: RunResults, numbers: Sequence[Number], width: int) -> str:
@@ -47,10 +47,10 @@ def describe_scores(results: RunResults, numbers: Sequence[Number], width: int) 
     paper's other models, and the row with the best printed score.
 
     Args:
-        results: What the run shows.
+        results: Studies of the run, and labels of its models.
         numbers: All numbers of the run.
-        width: Width of the terminal. If a table with all measures is wider, each measure has a
-            table of its own.
+        width: Width of the terminal in characters. If a table with all measures is wider, each
+            measure has a table of its own.
     """
     tables = []
     for study in results.studies:
@@ -68,7 +68,7 @@ def describe_scores(results: RunResults, numbers: Sequence[Number], width: int) 
 
 
 def _has_score(row: _Row) -> bool:
-    """Return whether a row has a score of ours."""
+    """Return whether a row contains a score that this run computed."""
     return any(number.shown for number in row.numbers.values())
 
 
@@ -82,13 +82,15 @@ def _rows_of_study(results: RunResults, study: ShownStudy, numbers: Sequence[Num
     if results.data == "sample":
         # The printed numbers were computed on other data.
         main_numbers = [replace(number, printed=None) for number in main_numbers]
-    has_seeds = len({number.seed for number in main_numbers if number.shown}) > 1
+    has_several_seeds = len({number.seed for number in main_numbers if number.shown}) > 1
+    first_references = study.reference_models[:1]
 
     def group_and_label(number: Number) -> tuple[str, str]:
+        """Return the group of a number's row, and the label of the row."""
         run = replace(number, setting="", seed="", scope="")
         model = replace(
             number,
-            seed=number.seed if has_seeds else "",
+            seed=number.seed if has_several_seeds else "",
             scope="",
             what="",
             measure="",
@@ -107,7 +109,7 @@ def _rows_of_study(results: RunResults, study: ShownStudy, numbers: Sequence[Num
         if number.scope or key not in rows:
             continue
         row = rows[key]
-        if number.against in study.reference_models[:1]:
+        if number.against in first_references:
             row.differences[number.measure.removesuffix(_DIFFERENCE)] = number
         mean = row.numbers.get(number.measure)
         is_only_seed = mean is not None and number.seed == mean.seeds and not number.against
@@ -120,7 +122,7 @@ def _rows_of_study(results: RunResults, study: ShownStudy, numbers: Sequence[Num
 def _format_table(
     results: RunResults, study: ShownStudy, rows: _Rows, measures: Sequence[str]
 ) -> str:
-    """Return a table of measures as text; columns without any value are omitted."""
+    """Format the table of a study's measures as text; columns without any value are omitted."""
     labeled_rows = _order_rows(rows, measures[0], (*results.others, *study.reference_models))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     table.add_column(study.paper, no_wrap=True)
@@ -156,24 +158,32 @@ def _order_rows(
     Returns:
         The label and the row of each line; for a title, the row is None.
     """
+
+    def place_of_model(labeled_row: tuple[str, _Row]) -> int:
+        """Return the place of the row's model in `first_models`; other models come last."""
+        _, row = labeled_row
+        return first_models.index(row.model) if row.model in first_models else len(first_models)
+
     lines: list[tuple[str, _Row | None]] = []
     for group in dict.fromkeys(group for group, _ in rows):
-        rows_of_group = {label: row for (name, label), row in rows.items() if name == group}
+        rows_of_group = {
+            label: row for (group_of_row, label), row in rows.items() if group_of_row == group
+        }
         scored = [(label, row) for label, row in rows_of_group.items() if _has_score(row)]
-        scored.sort(key=lambda labeled: [*first_models, labeled[1].model].index(labeled[1].model))
+        scored.sort(key=place_of_model)
         lines.append((group or "all", None))
         lines += [(f"  {label}", row) for label, row in scored]
         # Fine-tuned models and other models are compared with different printed rows.
         for is_tuned in sorted({_is_tuned(row) for _, row in scored}):
-            alike = {
+            comparable_rows = {
                 label: row for label, row in rows_of_group.items() if _is_tuned(row) == is_tuned
             }
-            lines += _best_printed(alike, measure)
+            lines += _best_printed(comparable_rows, measure)
     return lines
 
 
 def _unit_of(measure: str, rows: _Rows) -> str:
-    """Return the unit of a measure; empty if no number states a unit."""
+    """Return the unit of a measure; empty if no number of the measure in the rows has a unit."""
     for row in rows.values():
         number = row.numbers.get(measure)
         if number and number.unit:
@@ -185,15 +195,18 @@ def _is_tuned(row: _Row) -> bool:
     return any(number.train_mode for number in row.numbers.values())
 
 
-def _columns(measure: str, unit: str, reference: str) -> dict[str, Callable[[_Row], str]]:
-    """Return a function for each column of a measure, which formats the column's cell in a row.
+def _columns(measure: str, unit: str, reference_label: str) -> dict[str, Callable[[_Row], str]]:
+    """Map the header of each column of a measure to the function that formats a row's cell.
 
-    The functions are ordered by column, and keyed by the header of the column.
+    Args:
+        measure: Name of the measure.
+        unit: Unit of the measure; empty for no unit.
+        reference_label: Label of the model with which other models are compared.
     """
     return {
         ", ".join(filter(None, (word(measure), unit))): partial(_score, measure),
         _INTERVAL: partial(_score_interval, measure),
-        f"to {reference}": partial(_difference, measure),
+        f"to {reference_label}": partial(_difference, measure),
         f"{_INTERVAL} ": partial(_difference_interval, measure),  # a space makes the key unique
         "printed": partial(_printed, measure),
         "ours - printed": partial(_difference_to_printed, measure),
@@ -229,7 +242,7 @@ def _difference_to_printed(measure: str, row: _Row) -> str:
 
 
 def _signed(value: float | None, number: Number) -> str:
-    """Format a difference with its sign and the decimals of a number."""
+    """Format a difference with its sign and with the decimals of the number that it concerns."""
     text = rounded(value, number.decimals)
     is_positive = bool(text) and float(text) > 0
     return f"+{text}" if is_positive else text
@@ -243,20 +256,25 @@ def _interval(number: Number | None) -> str:
 
 
 def _best_printed(rows: Mapping[str, _Row], measure: str) -> list[tuple[str, _Row]]:
-    """Return the row with the best printed number of a measure, without our numbers.
+    """Return a list of the label and the row with the best printed number, without our numbers.
 
     The list is empty if no number of the measure is printed.
+
+    Args:
+        rows: Rows by label.
+        measure: Measure whose printed numbers are compared.
     """
-    printed: dict[str, float] = {}
-    is_low_better = False
-    for label, row in rows.items():
-        number = row.numbers.get(measure)
-        if number and number.printed is not None:
-            printed[label] = number.printed
-        if number and number.better == "low":
-            is_low_better = True
+    number_by_label = {
+        label: row.numbers[measure] for label, row in rows.items() if measure in row.numbers
+    }
+    printed = {
+        label: number.printed
+        for label, number in number_by_label.items()
+        if number.printed is not None
+    }
     if not printed:
         return []
+    is_low_better = any(number.better == "low" for number in number_by_label.values())
     choose_best = min if is_low_better else max
     best_label = choose_best(printed, key=lambda label: printed[label])
     best_row = rows[best_label]

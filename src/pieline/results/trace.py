@@ -17,6 +17,10 @@ from pieline.core.records import load_record
 from pieline.core.sidecars import Sidecar, sidecar_of
 from pieline.reporting.numbers import Number, read_numbers
 
+_COMPUTED_NAME = ""
+"""Key of the one rule whose name is computed (`name:`), among the texts of rules."""
+_STUDY_FOLDERS = {"studies", "beyond"}
+"""Folders of the packages that contain a study's own code."""
 NOT_SHOWN = "pieline.core."
 """Prefix of the modules that a trace omits, because all jobs use their functions."""
 
@@ -71,34 +75,34 @@ def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
     """
     blocks = _rule_blocks(root)
     for rule in rules:
-        # Only the rule with a computed name is missing.
-        place, block = blocks[rule] if rule in blocks else blocks[""]
+        # A rule that is not in the files is the rule with the computed name.
+        place, block = blocks[rule if rule in blocks else _COMPUTED_NAME]
         yield Step(rule, place, _first_sentence(_docstring(block)), 0)
-        script_path = re.search(r'"\.\./(scripts/\w+\.py)"', block)
-        if not script_path:
+        script_match = re.search(r'"\.\./(scripts/\w+\.py)"', block)
+        if not script_match:
             continue
-        script = script_path[1]
+        script = script_match[1]
         yield Step(script, f"{script}:1", _first_sentence(_parse_module(root / script)), 1)
         for function in _called_functions(root / script, root):
             yield function
             yield from _functions_called_by(function, root)
-        task_kind = re.search(r'LLM_TASKS\["(\w+)"\]', block)
-        if task_kind:
-            yield from _steps_of_task(task_kind[1], root)
+        task_match = re.search(r'LLM_TASKS\["(\w+)"\]', block)
+        if task_match:
+            yield from _steps_of_task(task_match[1], root)
 
 
 def _rule_blocks(root: Path) -> dict[str, tuple[str, str]]:
-    """Return the place (`file:line`) and the text of each rule by name.
+    """Return the place (`file:line`) and the text of each rule, by name of the rule.
 
-    A rule that reuses another rule (`use rule a as b`) has the text of that rule. The rule with a
-    computed name (`name:`), which takes files from archives, has an empty name.
+    A rule that reuses another rule (`use rule a as b`) has the text of that rule. The rule that
+    takes files from archives has a computed name, so its key is `_COMPUTED_NAME`.
     """
     blocks: dict[str, tuple[str, str]] = {}
-    place_and_reused_rule: dict[str, tuple[str, str]] = {}
+    place_and_reused_by_rule: dict[str, tuple[str, str]] = {}
     start_of_rule = re.compile(r"\s*(?:rule|checkpoint)\b ?(\w*):|use rule (\w+) as (\w+)")
     for file in sorted((root / "rules").glob("*.smk")):
         lines = file.read_text(encoding="utf-8").splitlines()
-        starts = [place for place, line in enumerate(lines) if start_of_rule.match(line)]
+        starts = [index for index, line in enumerate(lines) if start_of_rule.match(line)]
         ends = [*starts[1:], len(lines)]
         for start, end in zip(starts, ends, strict=False):
             match = start_of_rule.match(lines[start])
@@ -106,10 +110,11 @@ def _rule_blocks(root: Path) -> dict[str, tuple[str, str]]:
             name, reused_rule, new_name = match.groups()
             place = f"rules/{file.name}:{start + 1}"
             if reused_rule:
-                place_and_reused_rule[new_name] = place, reused_rule
+                place_and_reused_by_rule[new_name] = place, reused_rule
             else:
+                # The group of an absent name is `_COMPUTED_NAME`.
                 blocks[name] = place, "\n".join(lines[start:end])
-    for new_name, (place, reused_rule) in place_and_reused_rule.items():
+    for new_name, (place, reused_rule) in place_and_reused_by_rule.items():
         _, text = blocks[reused_rule]
         blocks[new_name] = place, text
     return blocks
@@ -121,12 +126,18 @@ def _docstring(block: str) -> str:
     return docstring[1] if docstring else ""
 
 
-def _first_sentence(text: str | ast.AST) -> str:
-    """Return the first sentence of a docstring: a text, or that of a module, class or function."""
-    if isinstance(text, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        text = ast.get_docstring(text) or ""
-    words = " ".join(str(text).split())
-    return re.split(r"(?<=\.) ", words, maxsplit=1)[0]
+def _first_sentence(source: str | ast.AST) -> str:
+    """Return the first sentence of a docstring.
+
+    Args:
+        source: The docstring, or the module, class or function that has the docstring.
+    """
+    if isinstance(source, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        docstring = ast.get_docstring(source) or ""
+    else:
+        docstring = str(source)
+    text_on_one_line = " ".join(docstring.split())
+    return re.split(r"(?<=\.) ", text_on_one_line, maxsplit=1)[0]
 
 
 @cache
@@ -135,7 +146,7 @@ def _parse_module(path: Path) -> ast.Module:
 
 
 def _imported_names(tree: ast.Module) -> dict[str, tuple[str, str]]:
-    """Return the module and the original name of each name that is imported from this library."""
+    """Map each name that a file imports from this library to its module and original name."""
     return {
         alias.asname or alias.name: (node.module, alias.name)
         for node in ast.walk(tree)
@@ -147,7 +158,7 @@ def _imported_names(tree: ast.Module) -> dict[str, tuple[str, str]]:
 def _called_functions(
     file: Path, root: Path, part: ast.AST | None = None, *, level: int = 2
 ) -> Iterator[Step]:
-    """Yield the functions of the library that a file calls, in the order of the first calls.
+    """Yield a step for each library function that a file calls, in the order of the first calls.
 
     Args:
         file: Script or module.
@@ -156,21 +167,21 @@ def _called_functions(
         level: Level of the steps.
     """
     tree = _parse_module(file)
-    imported = {
+    module_and_original = {
         node.name: (_module_name(file, root), node.name) for node in _public_functions(file, root)
     }
-    imported |= _imported_names(tree)
+    module_and_original |= _imported_names(tree)
     calls = [node for node in ast.walk(part or tree) if isinstance(node, ast.Call)]
     seen = set()
     for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        module, original = imported.get(name, ("", ""))
+        module, original = module_and_original.get(name, ("", ""))
         if name in seen or not module or module.startswith(NOT_SHOWN):
             continue
         seen.add(name)
-        function = _find_function(module, original, root, level)
-        if function:
-            yield function
+        step = _find_function(module, original, root, level)
+        if step:
+            yield step
 
 
 def _public_functions(file: Path, root: Path) -> list[ast.FunctionDef]:
@@ -182,9 +193,18 @@ def _public_functions(file: Path, root: Path) -> list[ast.FunctionDef]:
 
 
 def _functions_called_by(function: Step, root: Path) -> Iterator[Step]:
-    """Yield the functions that a function calls, if it is in a package of a study."""
-    file = root / function.place.partition(":")[0]
-    if {"studies", "beyond"} & set(file.parts):
+    """Yield a step for each library function that a function calls.
+
+    For a function outside the studies' packages, nothing is yielded.
+
+    Args:
+        function: Step of the calling function.
+        root: Folder of the project.
+    """
+    path, _, _ = function.place.partition(":")
+    file = root / path
+    is_in_study = not _STUDY_FOLDERS.isdisjoint(file.parts)
+    if is_in_study:
         for node in _public_functions(file, root):
             if node.name == function.name:
                 yield from _called_functions(file, root, node, level=function.level + 1)
@@ -210,8 +230,13 @@ def _find_function(module: str, name: str, root: Path, level: int = 2) -> Step |
     return None
 
 
-def _steps_of_task(name: str, root: Path) -> Iterator[Step]:
-    """Yield the class of a kind of questions to language models, and what its methods call."""
+def _steps_of_task(kind: str, root: Path) -> Iterator[Step]:
+    """Yield steps for the class of a kind of question, and for the functions that it calls.
+
+    Args:
+        kind: Name of the kind of question to language models.
+        root: Folder of the project.
+    """
     for file in sorted((root / "src/pieline/studies").glob("*/tasks.py")):
         tree = _parse_module(file)
         for node in ast.walk(tree):
@@ -219,9 +244,12 @@ def _steps_of_task(name: str, root: Path) -> Iterator[Step]:
                 continue
             keywords = {keyword.arg: keyword.value for keyword in node.keywords}
             arguments = [*node.args, *keywords.values()]
-            constants = [each.value for each in arguments if isinstance(each, ast.Constant)]
-            if name not in constants:
+            constants = [
+                argument.value for argument in arguments if isinstance(argument, ast.Constant)
+            ]
+            if kind not in constants:
                 continue
+            # `task` is the second parameter of `LLMTaskSpec`.
             task = keywords.get("task") or node.args[1]
             module, original = _imported_names(tree)[ast.unparse(task)]
             yield from _steps_of_class(module, original, root)
@@ -237,18 +265,21 @@ def _steps_of_class(module: str, name: str, root: Path) -> Iterator[Step]:
 
 
 def steps_of_display(name: str, root: Path) -> Iterator[Step]:
-    """Yield the declaration of a table or figure, and the functions that make it.
+    """Yield steps for the declaration of a table or figure, and for the functions that make it.
 
     Raises:
-        UserError: There is no such table or figure.
+        UserError: No table or figure has this name.
     """
-    declared = _declared_displays(root)
-    if name not in declared:
-        raise UserError("no such table or figure", where=name, hint=nearest(name, declared))
-    file, node = declared[name]
-    kind, place = ast.unparse(node.func).lower(), f"{file.relative_to(root)}:{node.lineno}"
-    yield Step(f"{kind} {name}", place, ast.literal_eval(node.args[2]), 0)
-    yield from _steps_of_makers(node, file, root)
+    declarations = _declared_displays(root)
+    if name not in declarations:
+        raise UserError("no such table or figure", where=name, hint=nearest(name, declarations))
+    file, declaration = declarations[name]
+    kind = ast.unparse(declaration.func).lower()
+    place = f"{file.relative_to(root)}:{declaration.lineno}"
+    # The third parameter of `Table` and `Figure` is the caption.
+    caption = ast.literal_eval(declaration.args[2])
+    yield Step(f"{kind} {name}", place, caption, 0)
+    yield from _steps_of_makers(declaration, file, root)
 
 
 @cache
@@ -259,7 +290,7 @@ def _declared_displays(root: Path) -> dict[str, tuple[Path, ast.Call]]:
     """
     declarations = {}
     for file in sorted((root / "src/pieline").rglob("*.py")):
-        if not {"studies", "beyond"} & set(file.parts):
+        if _STUDY_FOLDERS.isdisjoint(file.parts):
             continue
         for node in ast.walk(_parse_module(file)):
             if not isinstance(node, ast.Call) or not node.args:
@@ -272,16 +303,27 @@ def _declared_displays(root: Path) -> dict[str, tuple[Path, ast.Call]]:
 
 
 def output_of(name: str, display: Step) -> str:
-    """Return the file that Snakemake makes for a display."""
-    folder = "figures/" if display.name.startswith("figure") else ""
-    return f"paper_tables/{folder}{name}.{'pdf' if folder else 'tex'}"
+    """Return the path of the file that Snakemake makes for a table or figure.
+
+    Args:
+        name: Name of the table or figure.
+        display: Step of its declaration.
+    """
+    is_figure = display.name.startswith("figure ")
+    return f"paper_tables/figures/{name}.pdf" if is_figure else f"paper_tables/{name}.tex"
 
 
-def _steps_of_makers(declared: ast.Call, file: Path, root: Path) -> Iterator[Step]:
-    """Yield the functions in a declaration: those for the inputs, for the numbers, and `make`."""
-    arguments = {keyword.arg: keyword.value for keyword in declared.keywords}
+def _steps_of_makers(declaration: ast.Call, file: Path, root: Path) -> Iterator[Step]:
+    """Yield a step for each function in the arguments `inputs`, `numbers` and `make` of a display.
+
+    Args:
+        declaration: Declaration of the table or figure.
+        file: File that contains the declaration.
+        root: Folder of the project.
+    """
+    arguments = {keyword.arg: keyword.value for keyword in declaration.keywords}
     positional = ("name", "place", "caption", "make", "inputs", "numbers")
-    arguments |= dict(zip(positional, declared.args, strict=False))
+    arguments |= dict(zip(positional, declaration.args, strict=False))
     own_module = _module_name(file, root)
     imported = _imported_names(_parse_module(file))
     for argument in ("inputs", "numbers", "make"):
@@ -290,20 +332,25 @@ def _steps_of_makers(declared: ast.Call, file: Path, root: Path) -> Iterator[Ste
         for node in ast.walk(arguments[argument]):
             if isinstance(node, ast.Name):
                 module, name = imported.get(node.id, (own_module, node.id))
-                function = _find_function(module, name, root, level=1)
-                if function:
-                    yield function
+                step = _find_function(module, name, root, level=1)
+                if step:
+                    yield step
 
 
 def measures_of(display: str, name: str, root: Path) -> list[Step]:
-    """Return the declarations of measures with this name that a table or figure may show.
+    """Return a step for each declaration of a measure that a table or figure may show.
+
+    Args:
+        display: Name of the table or figure.
+        name: Name of the measure.
+        root: Folder of the project.
 
     Raises:
         UserError: The modules that the table or figure depends on declare no such measure.
     """
     declaration = next(steps_of_display(display, root))
-    file_of_display = root / declaration.place.partition(":")[0]
-    import_module(_module_name(file_of_display, root))
+    path, _, _ = declaration.place.partition(":")
+    import_module(_module_name(root / path, root))
     steps: list[Step] = []
     known_names: set[str] = set()
     for module in sorted(key for key in sys.modules if key.startswith("pieline.")):
@@ -324,15 +371,15 @@ def measures_of(display: str, name: str, root: Path) -> list[Step]:
 
 @cache
 def _lines_of_variables(file: Path) -> dict[str, int]:
-    """Return the line of each variable that a module assigns at its top level."""
+    """Return the line of each variable that a module assigns at its top level, by name."""
     lines: dict[str, int] = {}
     for node in _parse_module(file).body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
             targets = [node.target]
         for target in targets:
-            names = target.elts if isinstance(target, ast.Tuple) else [target]
-            lines |= {name.id: name.lineno for name in names if isinstance(name, ast.Name)}
+            nodes = target.elts if isinstance(target, ast.Tuple) else [target]
+            lines |= {node.id: node.lineno for node in nodes if isinstance(node, ast.Name)}
     return lines
 
 
@@ -343,17 +390,18 @@ def _measures_in(value: object) -> Iterator[Measure[Any]]:
     elif isinstance(value, Mapping):
         yield from _measures_in([*value, *value.values()])
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _measures_in(each)
+        for element in value:
+            yield from _measures_in(element)
 
 
 def files_of(numbers: Path, table: str, measure: str) -> list[str]:
-    """Return lines for the terminal: the first number of a table, and all files behind it.
+    """Return lines for the terminal: a table's first number, and all files behind this number.
 
-    The result is empty if the run is not finished or the table has no such number.
+    The result is empty if the run has no frame of numbers, or if no number of the table has metric
+    files and the measure.
 
     Args:
-        numbers: Frame of numbers of the run (`paper_tables/numbers.csv`).
+        numbers: Path of the run's frame of numbers (`paper_tables/numbers.csv`).
         table: Name of the table.
         measure: Name of the measure; empty for any measure.
     """
@@ -362,16 +410,17 @@ def files_of(numbers: Path, table: str, measure: str) -> list[str]:
     matching_numbers = [
         number
         for number in read_numbers(numbers)
-        if table in number.tables and number.files and measure in ("", number.measure)
+        if table in number.tables and number.files and (not measure or measure == number.measure)
     ]
     if not matching_numbers:
         return []
     run_folder = numbers.parent.parent
     number = matching_numbers[0]
     lines = [_describe_number(number)]
-    waiting, seen = list(number.files), set()
-    while waiting:
-        path = waiting.pop(0)
+    seen = set()
+    unread_paths = list(number.files)
+    while unread_paths:
+        path = unread_paths.pop(0)
         if path in seen:
             continue
         seen.add(path)
@@ -382,7 +431,7 @@ def files_of(numbers: Path, table: str, measure: str) -> list[str]:
         sidecar_path = sidecar_of(run_folder / path)
         if Path(sidecar_path).exists():
             sidecar = load_record(sidecar_path, Sidecar)
-            waiting += [*sidecar.made_from, *sidecar.recordings]
+            unread_paths += [*sidecar.made_from, *sidecar.recordings]
     return lines
 
 
