@@ -18,7 +18,7 @@ with job(snakemake):
     files_to_remake = remade(plan)
     for line in notices(planned.tasks, planned.models, planned.settings, files_to_remake):
         print(line, file=sys.stderr)
-    for line in planned.missing_files(files_to_remake, snakemake.params.options):
+    for line in planned.messages_on_missing_files(files_to_remake, snakemake.params.options):
         print(line, file=sys.stderr)
     check(planned.tasks, planned.settings, files_to_remake)
     estimates = estimate_tasks(planned.tasks, planned.settings, files_to_remake)

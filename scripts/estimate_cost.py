@@ -149,7 +149,7 @@ with job(snakemake):
     for model in dict.fromkeys(task.model for task in open_tasks):
         if reasons := blocking_reasons(planned.models[model], planned.settings):
             console.print(f"{model} cannot be asked: {', '.join(reasons)}")
-    for line in planned.missing_files(files_to_remake, snakemake.params.options):
+    for line in planned.messages_on_missing_files(files_to_remake, snakemake.params.options):
         console.print(line)
     for line in list_ending_models(all_estimates, planned.models):
         print(line, file=sys.stderr)

@@ -226,7 +226,7 @@ def _score_models(options: argparse.Namespace) -> None:
 
 
 def _check_cost_limit(paid_models: Sequence[str], options: argparse.Namespace) -> None:
-    """Raise a `UserError` if the answers of models cost money and the maximum cost is 0."""
+    """Raise a `UserError` if there are paid models and the maximum cost is 0 or not set."""
     max_cost = options.max_cost_usd
     if max_cost is None:
         llm_settings = _merged_settings(Path(), options.configfile).get("llm") or {}
@@ -244,7 +244,8 @@ def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
     from pieline.models.adding import add_model, default_name, find_entry
     from pieline.models.registry import load_registry
 
-    fields, models = _fields_from_options(options), _models_file()
+    fields = _fields_from_options(options)
+    models = _models_file()
     for place in options.places:
         registry = load_registry(models)
         existing_entry = find_entry(place, registry)
@@ -267,7 +268,7 @@ def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _add_tables_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `pieline tables`."""
+    """Add `pieline tables` and the option of this command."""
     about = "List the tables and figures, with their files, places in the papers and requirements."
     tables = commands.add_parser("tables", help=about, description=about)
     tables.set_defaults(run=_list_tables)

@@ -279,7 +279,8 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
     )
     loaded: dict[str, Study[Any]] = {}
     for name, study_class in study_classes().items():
-        settings, chosen = config.section(name), name in config.studies
+        settings = config.section(name)
+        chosen = name in config.studies
         if name in EXTENDED:
             beyond = getattr(config.beyond, name)
             loaded[name] = EXTENDED[name](settings, project, beyond, chosen=chosen)

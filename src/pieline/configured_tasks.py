@@ -32,7 +32,9 @@ class PlannedTasks(NamedTuple):
     available_inputs: Collection[str]
     on_papers_data: bool
 
-    def missing_files(self, remade: Collection[str], options: Sequence[str]) -> list[str]:
+    def messages_on_missing_files(
+        self, remade: Collection[str], options: Sequence[str]
+    ) -> list[str]:
         """Return messages about missing files on which prompts depend.
 
         One message contains the command that makes the missing files that depend on no answers.

@@ -53,7 +53,8 @@ def export_records(
     studies = {scores[0].study for scores in scores_by_run.values()}
     items = {study: _items_by_run(study) for study in studies}
     for path, scores in scores_by_run.items():
-        study, metric = scores[0].study, load_metric_file(path)
+        study = scores[0].study  # all scores of a run are of one study
+        metric = load_metric_file(path)
         record = _record(metric, scores, data)
         record["retrieved_timestamp"] = str(time)
         record_path = _path_without_extension(study, record)
@@ -249,9 +250,9 @@ def _sentence_samples(metric: MetricFile, rows: list[Json]) -> Iterator[Json]:
 
     The output of a sample is the recorded answers or, if nothing is recorded, the decision.
     """
-    (path,) = metric.predictions(".jsonl")
-    predictions = _objects_by_id(path)
-    answers = _answer_texts(path)
+    [predictions_path] = metric.predictions(".jsonl")
+    predictions = _objects_by_id(predictions_path)
+    answers = _answer_texts(predictions_path)
     datasets = [path for path in metric.inputs if path.startswith("results/datasets/")]
     sentence_files = [path for path in datasets if path.endswith(".jsonl")]
     sentences = _objects_by_id(sentence_files[0])

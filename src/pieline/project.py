@@ -46,7 +46,7 @@ def raw_name(path: str) -> str:
 
 
 def own_data_name(folder: str) -> str:
-    """Return the name of the user's own data, which is the name of the folder."""
+    """Return the name of the user's own data, which is the name of the folder with the data."""
     return Path(folder).resolve().name
 
 

@@ -108,7 +108,7 @@ def _planned_job(fields: Mapping[str, str]) -> PlannedJob:
 
 
 def _parse_assignments(text: str) -> dict[str, str]:
-    """Parse names and values written as `model=sbert, seed=1`."""
+    """Parse text such as `model=sbert, seed=1`; return the values by name."""
     return dict(part.split("=", maxsplit=1) for part in text.split(", ") if "=" in part)
 
 

@@ -25,7 +25,7 @@ def extractions(plan: Plan) -> list[Extraction]:
             assert run.archive
             archived_run = run.archive.runs[run.metrics]
             digests = run.archive.manifest.files
-            for member in archived_run.made:
+            for member in archived_run.members_to_extract:
                 # Rankings by BM25 share a member with the tuned parameters.
                 if member not in extracted:
                     files[member] = digests[member]
@@ -48,7 +48,7 @@ def _rule_name(study: str, model: str, archive_path: str) -> str:
 
 
 def notes(plan: Plan, study: str) -> list[str]:
-    """Return a line for each archive in use, with the number of a study's runs in the archive."""
+    """Return a line for each archive in use, with the number of runs taken from the archive."""
     runs_by_archive = Counter(run.archive.name for run in plan if run.archive)
     return [
         f"taken from archive {archive}: {pluralize(runs, 'run')} of {study}"

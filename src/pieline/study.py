@@ -57,7 +57,7 @@ class Items:
 
     @property
     def files(self) -> dict[str, str]:
-        """Output files by extension."""
+        """Path of each output file, by extension."""
         return {end: f"results/items/{self.study}.{end}" for end in ("parquet", "csv.gz")}
 
 
@@ -247,11 +247,11 @@ class Study(ABC, Generic[S]):
         return list(dict.fromkeys(paths))
 
     def tasks(self) -> list[Task]:
-        """Return all language model tasks."""
+        """Return all language model tasks of the configuration."""
         return [task for spec in self.llm_tasks() for task in spec.tasks()]
 
     def question_inputs(self) -> list[str]:
-        """Return the task inputs that do not depend on answers of language models."""
+        """Return the paths of the task inputs that do not depend on answers of language models."""
         paths: list[str] = []
         for spec in self.llm_tasks():
             for task in spec.tasks():

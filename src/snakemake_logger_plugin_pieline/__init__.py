@@ -253,7 +253,7 @@ class LogHandler(LogHandlerBase):
         super().close()
 
     def _print(self, text: str, style: str = "") -> None:
-        """Print a text above the bars, if there are any."""
+        """Print a text, which appears above the bars if bars are drawn."""
         console = self._bars.console if self._bars else self._console
         console.print(Text(text, style=style), soft_wrap=True)
 
@@ -273,14 +273,14 @@ class LogHandler(LogHandlerBase):
             self._bars = _Bars(self._total)
 
     def _explain(self, record: Any) -> None:
-        """Store the cause of a job in a dry run, and replace Snakemake's reason by the cause."""
+        """Store why a dry run lists a job, and replace Snakemake's reason in the record."""
         cause = explain(record.reason)
         self._jobs_by_cause.setdefault(cause, []).append(record)
         if cause:
             record.reason = cause
 
     def _on_job_info(self, record: Any) -> None:
-        """Store the rule of a job that starts, and print the cause unless it was printed before."""
+        """Store the rule of a starting job, and print why the job runs unless this was printed."""
         if self.common_settings.dryrun:
             self._explain(record)
             return

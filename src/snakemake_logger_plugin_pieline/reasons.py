@@ -117,7 +117,7 @@ def _describe_changed_params(change: str) -> list[str]:
 
 
 def _lists_files(value: Any) -> bool:
-    """Return whether a param lists the paths and digests of files."""
+    """Return whether the value of a param lists the paths and digests of files."""
     return isinstance(value, str) and all(_FILE.fullmatch(part) for part in value.split(", "))
 
 
@@ -147,7 +147,7 @@ def _parse_values(text: str) -> list[Any]:
 
 
 def _parse(value: Any) -> Any:
-    """Parse a param that is JSON; return other params unchanged."""
+    """Parse the value of a param if it is JSON; return other values unchanged."""
     if isinstance(value, str) and value.startswith(("{", "[")):
         with suppress(ValueError):
             return json.loads(value)

@@ -142,7 +142,7 @@ def test_an_archive_has_equal_bytes_and_every_file_of_its_runs(folder: Path) -> 
     assert [run.metrics for run in manifest.runs] == [RANKED, ANSWERED]
     ranked, answered = manifest.runs
     assert ranked.files == (RUN, TUNING, member_sidecar(RUN), member_sidecar(TUNING))
-    assert ranked.made == [RUN, TUNING]
+    assert ranked.members_to_extract == [RUN, TUNING]
     assert set(ranked.raw) == {RAW, INDEXES}
     assert set(answered.raw) == {"prompts/idiots/detect.jinja"}
     assert answered.recordings == "recordings/idiots/talker/zero_shot/seed-1.jsonl"
@@ -334,7 +334,7 @@ def archive_of(made: Study[Any], runs: list[Run] | None = None, **changes: Any) 
         files = [run.predictions, *([TUNING] if run.kind == "bm25" else [])]
         fields = {"metrics": run.metrics, "conditions": run.conditions, "raw": stated}
         archived.append(ArchivedRun(**fields | {"files": tuple(files)} | changes))
-    names = {name for run in archived for name in run.made}
+    names = {name for run in archived for name in run.members_to_extract}
     digests = dict.fromkeys([*names, *map(member_sidecar, names)], "0")
     return Archive(
         "a.tar.zst", Manifest(code=None, machine="", runs=tuple(archived), files=digests)

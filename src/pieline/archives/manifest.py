@@ -33,7 +33,7 @@ def is_sidecar(name: str) -> bool:
 
 
 def member_sidecar(name: str) -> str:
-    """Return the name of the sidecar of a member; return the name of a sidecar unchanged.
+    """Return the name of a member's sidecar; for a sidecar, return its own name.
 
     The name of the sidecar is the name of the member with `SIDECAR` instead of the extension.
     """
@@ -85,8 +85,8 @@ class ArchivedRun(Record):
         return self.files[0]
 
     @property
-    def made(self) -> list[str]:
-        """Members to extract: the predictions and, for BM25, the tuned parameters.
+    def members_to_extract(self) -> list[str]:
+        """Names of the members to extract: the predictions and, for BM25, the tuned parameters.
 
         Other members in `files` are ignored: earlier versions listed the rankings in other query
         modes.
@@ -131,8 +131,8 @@ class Manifest(Record):
         """Return the names of all members that may be extracted, so they must exist."""
         names: list[str] = []
         for run in self.runs:
-            names += run.made
-            names += [member_sidecar(name) for name in run.made]
+            names += run.members_to_extract
+            names += [member_sidecar(name) for name in run.members_to_extract]
             if run.recordings:
                 names.append(run.recordings)
         for dataset in self.datasets.values():

@@ -91,7 +91,7 @@ def _archive_of(study: Idiolink, ranking_job: _RankingJob) -> Archive | None:
         return None
     archived_files: set[str] = set()
     for metric_file in metric_files:
-        archived_files.update(archive.runs[metric_file].made)
+        archived_files.update(archive.runs[metric_file].members_to_extract)
     for mode in query_modes:
         tuning_file = files.tuning(study, model, index, mode)
         if tuning_file is not None and tuning_file not in archived_files:

@@ -88,7 +88,7 @@ class _Bar(NamedTuple):
 
 
 def _draw_language(axis: Axes, statistics: JamStatistics) -> None:
-    """Draw the panel of a language: a bar per stage, with a number and, for some, a remark."""
+    """Draw the panel of a language: a bar per stage, its number and, for some bars, a remark."""
     dropped = _remark_on_dropped(statistics.dropped)
     too_few = _remark_on_too_few_variants(statistics)
     bars = [
@@ -122,7 +122,7 @@ def _draw_language(axis: Axes, statistics: JamStatistics) -> None:
 
 
 def _remark_on_dropped(count_by_reason: Mapping[str, int]) -> str:
-    """Return a remark with the number of dropped sentences per reason; empty without any."""
+    """Return a remark with the number of dropped sentences per reason; empty if there are none."""
     if not count_by_reason:
         return ""
     counts = []

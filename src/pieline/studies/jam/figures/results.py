@@ -211,7 +211,7 @@ def _of_language(marks: Iterable[_Mark], language: str) -> list[_Mark]:
 
 
 def _printed_rows(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
-    """Return the rows of a printed table by run, for language models in the figure's languages."""
+    """Return the row of each run in a printed table, for LLMs in the languages of the figure."""
     return {
         key: row
         for key, row in printed_runs(inputs, file).items()
@@ -230,7 +230,8 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
     there are at most two bars in total, the figure states them as text.
     """
     metrics = load_records(inputs.metrics, JamMetrics)
-    all_runs, models = prompted_runs(metrics), _models(inputs)
+    all_runs = prompted_runs(metrics)
+    models = _models(inputs)
     is_authors_form = inputs.options["form"] == "released"
     if is_authors_form:
         counted = counted_runs(all_runs, ())
@@ -352,7 +353,7 @@ def _state_as_text(bars: Mapping[str, Sequence[int]], titles: Mapping[str, str])
 
 
 def _notes_on_unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> list[str]:
-    """Return a note on the number of unreadable answers of runs; empty if there are none."""
+    """Return a note on the unreadable answers of each model; empty without unreadable answers."""
     counts_by_model = defaultdict(list)
     for key, seeds in runs.items():
         unreadable, answers = count_unreadable(seeds)
@@ -366,7 +367,7 @@ def _notes_on_unreadable(runs: Runs, models: Mapping[str, ModelDescription]) -> 
 
 
 def _notes(runs: Runs, inputs: DisplayInputs) -> tuple[str, ...]:
-    """Return the notes on runs that appear below tables, too (see `notes_on`)."""
+    """Return the notes on runs that tables and figures share (see `notes_on`)."""
     return notes_on([metrics for seeds in runs.values() for metrics in seeds], inputs)
 
 
@@ -376,7 +377,8 @@ def all_vs_mixed(inputs: DisplayInputs) -> Drawing:
     All reasoning models have the same marker shape. For other models, the shape shows the prompt
     setting. Printed runs are hollow and drawn behind our runs.
     """
-    runs, models = prompted_runs(load_records(inputs.metrics, JamMetrics)), _models(inputs)
+    runs = prompted_runs(load_records(inputs.metrics, JamMetrics))
+    models = _models(inputs)
     marks = []
     for key, printed_counts in _printed_rows(inputs, "jam_table6").items():
         if _number_of_originals(printed_counts):
@@ -527,7 +529,7 @@ def _set_limits(axes: Iterable[Axes], marks: Sequence[_Mark]) -> None:
 
 
 def _move_to_edge(axis: Axes, mark: _Mark) -> _Mark:
-    """Return a mark, moved to the nearest edge of the panel if the mark is outside the limits."""
+    """Return a mark at its position or, if that is outside the panel, at the nearest edge."""
     (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
     return mark._replace(x=min(max(mark.x, left), right), y=min(max(mark.y, bottom), top))
 
@@ -539,7 +541,7 @@ def _printed_first(marks: Iterable[_Mark]) -> list[_Mark]:
 
 
 def _draw_marks(axis: Axes, marks: Sequence[_Mark]) -> None:
-    """Draw the markers of a panel; lines connect printed runs with the same runs of ours."""
+    """Draw the markers of a panel, and a line from each printed run to the same run of ours."""
     our_mark_by_run = {mark.key: mark for mark in marks if not mark.printed}
     for mark in _printed_first(marks):
         color = _color(mark.key.language)

@@ -265,7 +265,7 @@ def analyze(
     *,
     limit: int = PAIRS,
 ) -> list[AttentionPair]:
-    """Return the attention in the first `limit` usable pairs.
+    """Return the attention in both variants of the first `limit` usable pairs.
 
     A pair is usable if `attended_variant` returns a result for both variants.
 
@@ -296,7 +296,7 @@ def analyze(
 
 
 def mean_share(values: Sequence[float], *, resamples: int) -> MeanShare:
-    """Return the mean of `values` (one per pair) and the 95% bootstrap interval of the mean."""
+    """Return the mean of `values` (one share per pair) and the mean's 95% bootstrap interval."""
     if not values:
         return MeanShare(mean=None, interval=None)
     interval = ratio_interval(values, [1.0] * len(values), resamples=resamples, seed=0)

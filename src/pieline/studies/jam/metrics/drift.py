@@ -70,7 +70,7 @@ class Drift(Frozen):
 
 
 class Confusion(Frozen):
-    """Number of originals by how many of their variants confuse a model (appendix F).
+    """Numbers of originals of which all, no or some variants confuse a model (appendix F).
 
     Attributes:
         all_confused: AC, the number of originals all of whose variants confuse the model.
@@ -277,7 +277,7 @@ def counts_by_original(
     runs: Mapping[K, Sequence[Sequence[JudgedOriginal]]],
     count: Callable[[JudgedOriginal], tuple[int, int]],
 ) -> dict[K, Counts]:
-    """Return the denominator and numerator of each original, averaged over seeds, by run.
+    """Return the mean over seeds of each original's denominator and numerator, by run.
 
     Each array has shape (2, originals); the originals are sorted by id.
 

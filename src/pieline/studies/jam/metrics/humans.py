@@ -86,7 +86,7 @@ class AnnotatorScores(Frozen):
 
 
 class HumanMetrics(Measured):
-    """Human baseline scores.
+    """Scores of two annotators who judged hard variants, and their agreement.
 
     Attributes:
         language: Language of the variants.
@@ -357,7 +357,7 @@ def _check_labels(
 def _score_annotator(
     labels: Sequence[LabeledVariant], answers: Sequence[Label], variants: Mapping[str, JamSentence]
 ) -> AnnotatorScores:
-    """Score the answers of one annotator.
+    """Compute the accuracy of one annotator, and the share of the answer "ambiguous".
 
     Args:
         labels: Labeled variants.

@@ -108,7 +108,7 @@ def _confusion_class(name: str, metrics: JamMetrics) -> int:
 def _measures_of_originals(
     suffix: str, select: Callable[[JamMetrics], list[JudgedOriginal]]
 ) -> tuple[Measure[JamMetrics], ...]:
-    """Return the measures of the share and the number of originals that were judged correctly.
+    """Return the measures of the share and the number of correctly judged originals.
 
     Args:
         suffix: Text appended to the names of the measures.
@@ -183,7 +183,7 @@ TAGS = (
 def match_predictions(
     sentences: Sequence[JamSentence], predictions: Sequence[IdiomPrediction], *, where: str | Path
 ) -> dict[str, IdiomPrediction]:
-    """Return the predictions by sentence id, after checking that each sentence has exactly one.
+    """Check that each sentence has exactly one prediction; return the predictions by sentence id.
 
     `where` is the path of the predictions, for error messages.
 

@@ -51,7 +51,7 @@ def span_scores(gold: Sequence[Sequence[Tag]], predicted: Sequence[Sequence[Tag]
 
 
 def _idiom_spans(tags: Sequence[Sequence[Tag]]) -> set[tuple[int, Span]]:
-    """Return the sentence index and the span of each idiom."""
+    """Return the sentence index and the span of each idiom that the tags of sentences mark."""
     return {
         (sentence_index, span)
         for sentence_index, tags_of_sentence in enumerate(tags)

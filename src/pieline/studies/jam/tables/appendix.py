@@ -96,7 +96,7 @@ _HUMAN_COLUMNS = 4
 
 
 def _row_of_humans(numbers: pd.DataFrame, label: str, more_cells: Sequence[Cell] = ()) -> Row:
-    """Return the row of the measures `HUMANS[label]`, followed by `more_cells` and blank cells."""
+    """Return the row of the measures `HUMANS[label]`, then `more_cells` and blank cells."""
     all_numbers = rows_of(numbers, ())[()]  # no key distinguishes the numbers of this table
     columns = [Column(measure.name, "") for measure in HUMANS[label]]
     row = number_row((label,), columns, all_numbers)
@@ -107,7 +107,7 @@ def _row_of_humans(numbers: pd.DataFrame, label: str, more_cells: Sequence[Cell]
 
 
 def _human_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return the inputs of the human baseline; without labels, they contain no file."""
+    """Return the inputs of the human baseline; without labels, the inputs contain no file."""
     settings = study.settings
     if not has_results(study) or "english" not in settings.languages:
         return None
@@ -159,7 +159,8 @@ def neutral(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("neutral_confused", "still confusing"),
         Column("neutral_share", "%"),
     ]
-    model_labels, rows = inputs.labels(), []
+    model_labels = inputs.labels()
+    rows = []
     numbers_by_run = rows_of(numbers, ("model", "setting", "language"))
     for (model, setting, language), numbers_of_run in numbers_by_run.items():
         model_label = label_with_unreadable_answers(model_labels[model], records)
@@ -224,7 +225,8 @@ def attention(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         Column("attention_resolved", "resolved (COR)", interval=1),
         Column("attention_difference", "difference", interval=1),
     ]
-    model_labels, rows = inputs.labels(), []
+    model_labels = inputs.labels()
+    rows = []
     for (model, language), numbers_of_model in rows_of(numbers, ("model", "language")).items():
         labels = (model_labels[model], get_language(language).label)
         rows.append(number_row(labels, columns, numbers_of_model))

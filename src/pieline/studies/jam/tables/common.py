@@ -230,7 +230,7 @@ def attention_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
 
 
 def runs_with_files(inputs: DisplayInputs) -> dict[RunKey, list[tuple[JamMetrics, str]]]:
-    """Return the metrics and the metric file of each seed, by run; seeds are sorted."""
+    """Return the metrics and the metric file of each seed (in ascending order), by run."""
     runs: dict[RunKey, list[tuple[JamMetrics, str]]] = defaultdict(list)
     records = zip(load_records(inputs.metrics, JamMetrics), inputs.metrics, strict=True)
     for metrics, path in sorted(records, key=lambda metrics_and_path: metrics_and_path[0].seed):
@@ -280,7 +280,7 @@ def languages_of(runs: Iterable[RunKey]) -> list[str]:
 def models_not_counted(
     runs: Iterable[RunKey], counted: Iterable[RunKey], inputs: DisplayInputs
 ) -> list[tuple[str, str]]:
-    """Return the language and label of each model with runs, but without a counted run."""
+    """Return the language and label of each model with runs of which Figure 3 counts none."""
     labels = inputs.labels()
     with_runs = {(key.language, labels[key.model]) for key in runs}
     with_counted_runs = {(key.language, labels[key.model]) for key in counted}
@@ -288,7 +288,7 @@ def models_not_counted(
 
 
 def missing_runs(inputs: DisplayInputs, runs: Iterable[RunKey]) -> dict[RunKey, str]:
-    """Return, for each configured run without a seed in `runs`, why the run is missing."""
+    """Return why each configured run without a seed in `runs` is missing, by run."""
     runs_with_seeds = set(runs)
     reasons: dict[RunKey, str] = {}
     for run in inputs.left_out():
@@ -342,7 +342,7 @@ def obstacles_of(*metrics: JamMetrics) -> list[str]:
 
 
 def deviations_of(*metrics: MetricRecord) -> list[str]:
-    """Return how the conditions of runs deviate from the paper's conditions."""
+    """Return the deviations of runs from the paper's conditions, without duplicates."""
     deviations = [deviation for record in metrics for deviation in record.conditions.deviations]
     return list(dict.fromkeys(deviations))
 
@@ -356,7 +356,7 @@ def label_with_unreadable_answers(label: str, runs: Sequence[JamMetrics | Neutra
 def label_with_unreadable_by_language(
     label: str, runs_by_language: Mapping[str, Sequence[JamMetrics]]
 ) -> str:
-    """Return a label, followed by the number of unreadable answers in each language with any."""
+    """Return a label, then the number of unreadable answers in each language that has any."""
     counts = []
     for language, runs in runs_by_language.items():
         unreadable, answers = count_unreadable(runs)

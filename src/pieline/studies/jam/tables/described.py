@@ -64,7 +64,7 @@ def example(inputs: DisplayInputs) -> TableContent:
 
 
 def _example_rows(dataset: str | Path) -> tuple[Row, ...]:
-    """Return two rows for each usage: the first original with a variant, and its first variant."""
+    """Return two rows per usage: the first original that has variants, and its first variant."""
     rows: list[Row] = []
     shown_usages = set()
     for original, *variants in by_original(load_sentences(dataset)).values():

@@ -65,7 +65,8 @@ def runs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 def runs(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of accuracy, S, F, ND and unreadable answers for every run and seed."""
-    model_labels, metrics = inputs.labels(), load_records(inputs.metrics, JamMetrics)
+    model_labels = inputs.labels()
+    metrics = load_records(inputs.metrics, JamMetrics)
     unreadable_as_text: dict[tuple[str, ...], str] = {}
     for record in metrics:
         unreadable, answers = count_unreadable([record])

@@ -88,7 +88,7 @@ class Layout:
 
 
 def _numbers(inputs: DisplayInputs, measures: Iterable[Measure[JamMetrics]]) -> pd.DataFrame:
-    """Return the means over seeds of measures, and of the number of unreadable answers."""
+    """Return the frame with the means of measures and of unreadable answers over seeds."""
     return over_seeds(run_numbers(inputs, (*measures, UNREADABLE)))
 
 
@@ -201,12 +201,12 @@ CONFUSION_TABLE = Table(
 
 
 def originals_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the shares and numbers of correctly judged originals, by usage."""
+    """Return the shares and numbers of correctly judged originals, overall and by usage."""
     return _numbers(inputs, ORIGINALS)
 
 
 def originals_table(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the shares of correctly judged originals by usage."""
+    """Lay out the shares of correctly judged originals, overall and by usage."""
     layout = Layout(
         [
             Column("accuracy", "all"),
@@ -357,7 +357,7 @@ def _notes(
 def _result_rows(
     numbers: pd.DataFrame, inputs: DisplayInputs, printed: str, languages: Sequence[str]
 ) -> list[_ResultRow]:
-    """Return the rows of a table: the printed rows in their order, then our additional rows.
+    """Return the rows of a result table: rows in print, in printed order, then our other rows.
 
     Args:
         numbers: Frame of numbers.
@@ -403,7 +403,7 @@ def _own_rows(
 
 
 def _lay_out_row(row: _ResultRow, block: _Block, runs: Runs) -> Row:
-    """Lay out the part of a row that is in a block.
+    """Lay out the cells of a result row for the languages of a block.
 
     If the model was not run in any language, the row states the reason for the first language.
     """

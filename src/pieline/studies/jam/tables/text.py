@@ -87,8 +87,10 @@ class PrintedMean(NamedTuple):
 
 def text_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return our numbers in section 5: medians over models, and numbers of confusing variants."""
-    metrics, numbers = load_records(inputs.metrics, JamMetrics), OurNumbers(inputs.study)
-    runs, printed = prompted_runs(metrics), printed_numbers(inputs)
+    numbers = OurNumbers(inputs.study)
+    metrics = load_records(inputs.metrics, JamMetrics)
+    runs = prompted_runs(metrics)
+    printed = printed_numbers(inputs)
     obstacles = _obstacles(metrics, runs, _printed_means(inputs, printed, "success"))
     for language in _languages(runs):
         _add_confusing_variants(numbers, inputs, runs, language, obstacles)
@@ -125,7 +127,7 @@ def _add_median(
     obstacles: Sequence[str],
     ranges: Ranges,
 ) -> None:
-    """Add the median over runs to `numbers`; runs without a known mean over seeds are excluded."""
+    """Add the median over the runs with a known mean over seeds to `numbers`."""
     known_means: list[float] = []
     unknown: list[str] = []
     for key, seeds in runs.items():
@@ -271,7 +273,8 @@ def _range_of_median(
 def text(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of medians over language models, and of confusing variants."""
     metrics = load_records(inputs.metrics, JamMetrics)
-    runs, labels = prompted_runs(metrics), inputs.labels()
+    runs = prompted_runs(metrics)
+    labels = inputs.labels()
     models_of_medians = {}
     for language, setting in product(_languages(runs), _PANELS):
         median_name = f"{get_language(language).label}, {title_of(setting)}"
