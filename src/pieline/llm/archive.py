@@ -153,7 +153,8 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeR
             raise UserError("no such file", where=source, hint="check the path")
         if str(source) in source_by_name:
             raise UserError("listed twice", where=source, hint="list each file once")
-        for fault in _find_faults(source, target):
+        fault = next(_find_faults(source, target), None)
+        if fault:
             raise fault
         source_by_name[str(source)] = source
     raw_lines(target)  # raises before anything is changed
@@ -218,7 +219,8 @@ def import_archive(
         if not names:
             raise UserError("contains no recordings", where=archive, hint=REFUSED)
         for name in names:
-            for fault in _find_faults(Path(unpacked, name), folder / name):
+            fault = next(_find_faults(Path(unpacked, name), folder / name), None)
+            if fault:
                 # State the path in the archive instead of the temporary path.
                 where = fault.where.replace(f"{unpacked}/", f"{archive}: ")
                 raise UserError(fault.what, where=where, hint=REFUSED)

@@ -362,7 +362,10 @@ def _nonempty_string(value: Any) -> str | None:
 
 
 def identifiers(body: Body) -> dict[str, str | None]:
-    """Return the `Answer` fields `returned_model` and `response_id`; None if a body lacks one."""
+    """Return the `Answer` fields `returned_model` and `response_id` for a response body.
+
+    A field is None if the body does not state its value.
+    """
     model = _nonempty_string(body.get("modelVersion")) or _nonempty_string(body.get("model"))
     response_id = _nonempty_string(body.get("id")) or _nonempty_string(body.get("responseId"))
     return {"returned_model": model, "response_id": response_id}
@@ -455,7 +458,7 @@ def _output_tokens(usage: Body, details: Body, input_tokens: int | None) -> int 
 
 
 def _count(value: Any) -> int | None:
-    """Return a reported token count, rounded up; None if it is not a finite number from 0."""
+    """Return a reported token count, rounded up; None if it is not a finite nonnegative number."""
     if isinstance(value, float) and math.isfinite(value):
         value = math.ceil(value)
     return value if type(value) is int and value >= 0 else None
@@ -471,7 +474,7 @@ def _first_count(*values: Any, at_least: int = 0) -> int | None:
 
 
 def _sum(usage: Body, *names: str) -> int | None:
-    """Return the sum of the counts in the fields `names` that exist; None if one is unusable."""
+    """Return the sum of the counts in the existing fields `names`; None if a count is unusable."""
     return _total(*(_count(usage[name]) for name in names if name in usage))
 
 
@@ -481,7 +484,7 @@ def _total(*counts: int | None) -> int | None:
 
 
 def _usage_details(usage: Body) -> dict[str, Any]:
-    """Return the fields of all objects that detail the counts of input and output tokens."""
+    """Return the fields of all objects in `usage` that detail counts of input or output tokens."""
     details: dict[str, Any] = {}
     for name in (
         "prompt_tokens_details",

@@ -187,7 +187,8 @@ def _ask_missing(
 ) -> dict[str, Answer]:
     """Ask the questions that have no recorded answer, and return all answers by key."""
     spec, settings = question_set.spec, question_set.settings
-    for obstacle in obstacles(spec, settings):
+    obstacle = next(obstacles(spec, settings), None)
+    if obstacle:
         raise obstacle
     secret = api_key(spec)
     report: Callable[[str], None] = _print_line if progress else lambda line: None
@@ -277,7 +278,7 @@ def _take_turn(question_set: _QuestionSet, report: Callable[[str], None]) -> Ite
 async def _send_questions(
     run: "QuestionRun", question_set: _QuestionSet, secret: str, address: str, bar: Progress
 ) -> None:
-    """Send the questions of a run to an address with an API key, and show the progress."""
+    """Send the questions of a run to `address`, using the key `secret`, and show the progress."""
     from pieline.llm.transport import Transport
 
     spec = question_set.spec
@@ -374,7 +375,7 @@ def _announcement(question_set: _QuestionSet, answers: dict[str, Answer]) -> str
 
 
 def _summary(run: "QuestionRun", spec: LLMEntry) -> str:
-    """Return a line that states the number, tokens and cost of the answers to a run."""
+    """Return a line that states the number, tokens and cost of the answers that a run received."""
     answers = run.answers.values()
     servers = dict.fromkeys(answer.address for answer in answers if answer.address)
     from_servers = f" from {', '.join(servers)}" if servers else ""

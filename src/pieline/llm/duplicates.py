@@ -42,7 +42,7 @@ class Response(NamedTuple):
 def check_duplicates(
     run: str, folder: Path, questions: Mapping[str, Question], answers: Mapping[str, Answer]
 ) -> None:
-    """Raise a `UserError` if a response occurs several times in a run or also in another file.
+    """Raise a `UserError` if a response occurs repeatedly in a run, or in a run and another file.
 
     The other files are those in the same top folder (the study) of the recordings folder. Answers
     without an id, for example answers of local models, are not compared.

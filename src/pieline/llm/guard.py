@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> int:
-    """Run the server and return its exit status, or 127 if it cannot be started."""
+    """Run the server and return its exit status, or 127 if the server cannot be started."""
     pipe, command = int(sys.argv[1]), sys.argv[2:]
     for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A cluster signals all processes of a job, but the parent may still be receiving answers.

@@ -131,7 +131,7 @@ def _seconds_until(date: str) -> float:
 
 
 def backoff(scale_s: float, longest_s: float) -> Callable[[RetryCallState], float]:
-    """Return a wait function for tenacity: the requested wait plus random exponential jitter.
+    """Return a function for tenacity's waits: the requested wait plus random exponential jitter.
 
     The jitter prevents requests that were rejected together from being retried together.
 

@@ -113,7 +113,8 @@ class LLMSection(Settings):
         models = [entry for entry in entries if isinstance(entry, LLMEntry)]
         providers = {entry.provider for entry in models if not entry.is_local}
         unknown_providers = self.api_bases.keys() - providers
-        for provider in unknown_providers:
+        if unknown_providers:
+            provider = min(unknown_providers)
             raise UserError(
                 f"no model has the provider {provider!r}",
                 where="llm.api_bases",
@@ -128,7 +129,7 @@ class LLMSection(Settings):
         return LLMSettings(**{**dict(self), "recordings_folder": folder, "retired": retired})
 
     def gateway(self, entry: LLMEntry) -> str | None:
-        """Return the address of the gateway for a model (`api_bases`); None if there is none.
+        """Return the address of a model's gateway (`api_bases`); None if the model has no gateway.
 
         Local models and models whose entry has an address are not queried through a gateway.
         """
@@ -146,12 +147,12 @@ class LLMSection(Settings):
         return self.limits(entry.provider).timeout_s or self.timeout_s or default
 
     def limits(self, provider: str) -> ProviderLimits:
-        """Return the limits of a provider: its own, those of `default`, or the default values."""
+        """Return a provider's own limits, else those of `default`, else the default values."""
         return self.providers.get(provider) or self.providers.get("default") or ProviderLimits()
 
 
 class LLMSettings(LLMSection):
-    """Settings with which jobs query language models; the fields added here are not configured.
+    """Settings with which jobs query language models; users cannot set the fields added here.
 
     Attributes:
         retired: Reasons for not querying checkpoints that have ended, by checkpoint.

@@ -227,7 +227,7 @@ class Ledger:
     def recover_reservations(
         self, open_reservations: Iterable[Reserved], recorded_usd: Mapping[str, float | None]
     ) -> None:
-        """Settle the reservations whose answers are recorded, and clear `file` in the others.
+        """Settle the reservations whose answers are recorded, and clear `file` in the other ones.
 
         The caller must be the only writer of the recordings file and must not have asked a question
         yet, so that a recorded answer belongs to the open reservation with the same key.
@@ -326,7 +326,7 @@ class _ImpossibleCount(NamedTuple):
 
 
 class _ExceedingCost(NamedTuple):
-    """Reported cost of an answer that exceeds the maximum of the request, in US dollars.
+    """Reported cost in US dollars, higher than the maximum cost of the answer's request.
 
     Attributes:
         booked_usd: Part of the cost up to the maximum, which was booked.

@@ -83,7 +83,7 @@ class Task(Frozen, ABC):
         return PaperSize()
 
     def limit_setting(self) -> str:
-        """Return the setting that limits the length of the answers, for error messages."""
+        """Return the name of the setting that limits the length of the answers, for messages."""
         return "max_tokens"
 
     @abstractmethod
@@ -104,12 +104,12 @@ class Task(Frozen, ABC):
 
     @classmethod
     def path(cls) -> str:
-        """Return the class path `module:class`, from which the script loads the task."""
+        """Return the class path `module:class`, from which `scripts/ask.py` loads the task."""
         return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def by_kind_and_model(tasks: Iterable[Task]) -> dict[tuple[str, str], list[Task]]:
-    """Group tasks by (class name, model), in the order of the tasks."""
+    """Map each pair of a class name and a model to its tasks, in the order of the tasks."""
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         groups.setdefault((type(task).__name__, task.model), []).append(task)

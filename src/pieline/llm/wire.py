@@ -268,7 +268,7 @@ def _split_system_turns(turns: Sequence[Message]) -> tuple[Sequence[Message], Se
 
 
 def _rename(parameters: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return parameters with the new names that `names` maps some of their names to."""
+    """Return parameters under the provider's names; `names` maps our names to names that differ."""
     return {names.get(name, name): value for name, value in parameters.items()}
 
 
