@@ -128,7 +128,7 @@ class MetricRecord(Frozen):
 
 
 class Measured(MetricRecord):
-    """Common fields of metric files on a paper's data.
+    """Common fields of metric files that are computed from a paper's data or from own data.
 
     Attributes:
         dataset_is_released: Whether the data is the paper's public data.

@@ -140,24 +140,24 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file.
+    """Return the content of a JSON file.
 
     Raises:
         UserError: The file cannot be read, is not UTF-8 or is not accepted by `parse_json`.
     """
     text = read_text(path)
+    hint = "repair the file or download it again"
     try:
         return parse_json(text)
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}"
+        raise UserError(f"not JSON: {error.msg}", where=where, hint=hint) from None
     except ValueError as error:
-        problem, where = str(error), str(path)
-        if isinstance(error, json.JSONDecodeError):
-            problem, where = error.msg, f"{path}:{error.lineno}"
-        hint = "repair the file or download it again"
-        raise UserError(f"not JSON: {problem}", where=where, hint=hint) from None
+        raise UserError(f"not JSON: {error}", where=path, hint=hint) from None
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON text.
+    """Return the value that JSON text contains.
 
     Raises:
         ValueError: The text is not JSON, or contains NaN, an infinite number, a duplicate key, an

@@ -51,7 +51,7 @@ class RuleJob(Protocol):
 
 @dataclass
 class Job:
-    """A running job.
+    """A running job of a Snakemake rule.
 
     Attributes:
         rule_job: The script's global variable `snakemake`.
@@ -69,7 +69,7 @@ class Job:
 
     @property
     def conditions(self) -> Conditions:
-        """Conditions of the metrics, from the rule's params."""
+        """Conditions of the metrics that the job computes, from the rule's params."""
         return Conditions.model_validate_json(self.rule_job.params.conditions)
 
     def digests(self, *paths: str | Path | Iterable[str | Path]) -> dict[str, str]:
@@ -106,7 +106,7 @@ class Job:
         write_json(self.rule_job.output[0], record.model_dump())
 
     def begin(self) -> None:
-        """Remove the sidecars of the outputs, then check and hash the inputs.
+        """Remove the sidecars of the job's outputs, then check and hash the job's inputs.
 
         Raises:
             UserError: An input was edited, replaced or copied, or was made from other files.
@@ -117,7 +117,7 @@ class Job:
         self.made_from = self.known.of(*existing_inputs)
 
     def finish(self) -> None:
-        """Write the sidecars of the outputs."""
+        """Write the sidecars of the job's outputs."""
         outputs = [path for path in self.rule_job.output if is_made(path)]
         settings = settings_of(self.rule_job.params.items())
         facts = {"outputs": outputs, "settings": settings, **self.facts}

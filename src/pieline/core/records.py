@@ -86,16 +86,19 @@ def explain(error: ValidationError, known: Collection[str] = ()) -> str:
     message = first["msg"].removeprefix("Value error, ")
     message = _EXPECTED_CLASS.sub("an object with named fields", message)
     message = message.replace("a valid boolean, unable to interpret input", "true or false")
+    remarks: list[str] = []
     if known and first["type"] == "missing" and isinstance(first["input"], Mapping):
         unknown_fields = [name for name in first["input"] if name not in known]
-        message += suggest_name(field, unknown_fields)
+        remarks.append(suggest_name(field, unknown_fields))
     if field and first["type"] in ("literal_error", "bool_parsing"):
-        message += f" (given: {first['input']!r})"
+        remarks.append(f" (given: {first['input']!r})")
     if further_errors:
         paths = list(dict.fromkeys(_dotted_path(further["loc"]) for further in further_errors))
         ellipsis = ", …" if len(paths) > _MOST_FIELDS else ""
-        message += f" ({len(further_errors)} more: {', '.join(paths[:_MOST_FIELDS])}{ellipsis})"
-    return f"{field}: {message}" if field else message
+        names = ", ".join(paths[:_MOST_FIELDS])
+        remarks.append(f" ({len(further_errors)} more: {names}{ellipsis})")
+    description = "".join([message, *remarks])
+    return f"{field}: {description}" if field else description
 
 
 _EXPECTED_CLASS = re.compile(

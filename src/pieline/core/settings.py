@@ -137,7 +137,7 @@ def _has_braces(item: object) -> bool:
 
 
 def _reject_booleans(value: Any) -> Any:
-    """Return a value, or raise a `ValueError` for booleans, which pydantic accepts as 1 and 0."""
+    """Return a value; raise a `ValueError` for a boolean in it, which pydantic reads as 1 or 0."""
     for item in _items(value):
         if isinstance(item, bool):
             raise ValueError(f"{str(item).lower()} is not a number")
@@ -145,7 +145,7 @@ def _reject_booleans(value: Any) -> Any:
 
 
 def _reject_ambiguous_numbers(value: Any) -> Any:
-    """Return a value, or raise a `ValueError` for booleans and for ambiguous numbers as text."""
+    """Return a value; raise a `ValueError` for a boolean or ambiguous number (as text) in it."""
     _reject_booleans(value)
     for item in _items(value):
         if isinstance(item, str) and is_ambiguous(item.strip()):

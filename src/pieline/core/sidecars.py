@@ -136,7 +136,7 @@ def move_old_sidecars(folders: Iterable[str] = _MADE) -> None:
 
 
 def is_made(path: str) -> bool:
-    """Return whether a file was made by a job, and so must have a sidecar, judging by the path."""
+    """Return whether a path is one to which only jobs write, so that the file needs a sidecar."""
     return path.startswith(_MADE) and not path.startswith(_DOWNLOADED)
 
 
@@ -358,7 +358,7 @@ def _difference(
 
 
 def _changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Return, sorted, the keys that only one mapping has, and the keys with different values."""
+    """Return the sorted keys that only one of two mappings has, or that have different values."""
     return sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
 
 

@@ -74,7 +74,10 @@ def randomization_test(
 
 
 def _absolute_sum(differences: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """Return absolute sums, rounded so that equal sums stay equal in any order of addition."""
+    """Return the absolute sums of differences along an axis.
+
+    Sums are rounded, so that equal sums stay equal in any order of addition.
+    """
     sums: NDArray[np.float64] = np.abs(differences.sum(axis=axis)).round(9)
     return sums
 

@@ -22,7 +22,7 @@ class Interval(Frozen):
 
 
 class Spread(Frozen):
-    """Mean and standard deviation (ddof 1) of a value over seeds; with one seed, no deviation."""
+    """Mean and standard deviation (ddof 1) of a value over seeds; no deviation if `seeds` is 1."""
 
     mean: float
     deviation: float | None
@@ -30,7 +30,7 @@ class Spread(Frozen):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return the mean and standard deviation (ddof 1) of the values, of which each seed has one.
+    """Return the mean and standard deviation (ddof 1) of values, one per seed.
 
     Raises:
         StatisticsError: There are no values.

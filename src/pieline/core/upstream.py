@@ -266,7 +266,7 @@ def is_released(paths: Mapping[str, str | Path], upstream: Mapping[str, Upstream
 def verify(
     name: str, path: str | Path, upstream: Mapping[str, UpstreamFile], *, problem: str
 ) -> Verification:
-    """Verify a raw file by its digest or, if no digest is known, by counts.
+    """Verify a raw file by its digest or, if no digest is known, by the counts in the paper.
 
     Args:
         name: Name of the public file.

@@ -48,7 +48,7 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
-        """Construct a value; raise a `ConstructorError` for ambiguous or damaged text."""
+        """Construct a value; raise a `ConstructorError` for an ambiguous number or invalid text."""
         if _NUL_OR_SURROGATE.search(str(node.value)):
             raise yaml.constructor.ConstructorError(
                 None, None, "contains NUL or an unpaired surrogate", node.start_mark
@@ -64,7 +64,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file.
+    """Return the content of a YAML file.
 
     Raises:
         UserError: The file cannot be read, is not valid YAML or has a duplicate key; the message
@@ -74,7 +74,7 @@ def read_yaml(path: str | Path) -> Any:
 
 
 def parse_yaml(text: str, *, where: str | Path, lines_above: int = 0) -> Any:
-    """Parse YAML text.
+    """Return the value that YAML text contains.
 
     Args:
         text: YAML text.
@@ -98,7 +98,7 @@ def parse_yaml(text: str, *, where: str | Path, lines_above: int = 0) -> Any:
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a configuration file; for an empty file, return an empty dictionary.
+    """Return the settings in a configuration file; empty for an empty file.
 
     Raises:
         UserError: The file cannot be read, is not valid YAML, or contains anything other than
@@ -109,7 +109,7 @@ def read_settings(path: str | Path) -> dict[str, Any]:
 
 
 def read_mapping(path: str | Path, *, hint: str) -> dict[str, Any]:
-    """Read a YAML file that contains a mapping with string keys.
+    """Return the mapping in a YAML file, whose keys must be strings.
 
     Raises:
         UserError: The file cannot be read, is not valid YAML, or contains anything else.

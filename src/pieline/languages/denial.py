@@ -34,7 +34,7 @@ _BEFORE_MEANING = {":", "(", " - ", "–", "—"}
 
 
 def is_none_answer(text: str) -> bool:
-    """Return whether a text where an answer should name an idiom states that there is none.
+    """Return whether a text, given in place of an idiom, states that there is no idiom.
 
     True for "None", "N/A", "-", "Keine Redewendung", "There are no idioms in this sentence." and
     empty texts.
@@ -157,7 +157,7 @@ def has_denying_comment(name: str) -> bool:
 
 
 def is_retracted(after: str, named: Collection[str]) -> bool:
-    """Return whether the text after an answer retracts it or names another answer.
+    """Return whether the text after an answer retracts the answer or names another answer.
 
     An explanation does not retract the answer, even if it calls other phrases literal or mentions
     that a phrase is an idiom in general. Only these statements retract an answer:
@@ -190,9 +190,10 @@ def views_about(text: str, named: Collection[str]) -> set[View]:
 
 
 def _mark_phrases(text: str, named: Collection[str]) -> str:
-    """Replace named idioms by `_NAMED`, and other quoted or bold phrases by `_OTHER`.
+    """Return a text with named idioms replaced by `_NAMED`, and other phrases by `_OTHER`.
 
-    Parts of a named idiom and words such as "literal" are not replaced.
+    Other phrases are quoted or bold texts, except parts of a named idiom and words such as
+    "literal".
     """
     # Spaces around the texts make sure that only complete words match.
     idioms = [f" {normalize(name)} " for name in named if normalize(name)]
@@ -220,7 +221,7 @@ def _is_about_other_phrases(sentence: str) -> bool:
 
 
 def _has_clause_starting_with(sentence: str, *fields: str) -> bool:
-    """Return whether a clause starts with a text in one of these fields of `AnswerWords`."""
+    """Return whether a clause of a sentence starts with a text in `fields` of `AnswerWords`."""
     beginnings = tuple(f"{text} " for text in _terms(*fields))
     return any(f"{' '.join(clause)} ".startswith(beginnings) for clause, _ in _clauses(sentence))
 
@@ -289,7 +290,7 @@ def _is_labeled_answer(sentence: str) -> bool:
 
 
 def _denies_named_idioms(sentences: Iterable[str]) -> bool:
-    """Return whether an explanation of an answer that names idioms denies them."""
+    """Return whether an explanation of an answer that names idioms denies that they are idioms."""
     # What the sentences so far state about the named idioms:
     calls_literal = False
     affirms = False
@@ -388,7 +389,7 @@ def _states_literal_use(clause: list[str], stop: str) -> bool:
 
 
 def _affirms_an_idiom(sentences: Sequence[str]) -> bool:
-    """Return whether an explanation of an answer that names no idiom affirms an idiom."""
+    """Return whether an explanation of an answer that names no idiom states that there is one."""
     if find_views("\n".join(sentences)) != {"affirms"} or _suggests_literal_use(sentences):
         return False
     # A short objection is about the sentence, and so are the sentences after a word such as "wait".
@@ -662,7 +663,7 @@ def _is_closed(clause: list[str]) -> bool:
 
 
 def _clauses(text: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the words of each clause and the punctuation that closes it."""
+    """Yield the words of each clause of a text, and the punctuation that closes the clause."""
     text = re.sub(r"(?i)\bnon-(?=\w)", "non", text)
     # The result of `split` alternates between clauses and punctuation.
     pieces = [*_BREAK.split(text), ""]
@@ -678,12 +679,12 @@ def _clauses_of(sentences: Iterable[str]) -> list[list[str]]:
 
 
 def _mentions(words: Iterable[str], *fields: str) -> bool:
-    """Return whether a word is in one of these fields of `AnswerWords`, in any language."""
+    """Return whether one of the words is in `fields` of `AnswerWords`, in any language."""
     return not _terms(*fields).isdisjoint(words)
 
 
 def _contains_text(words: Iterable[str], field: str) -> bool:
-    """Return whether words contain, in sequence, a text of this field of `AnswerWords`."""
+    """Return whether words contain, in sequence, a text in a field of `AnswerWords`."""
     padded_words = f" {' '.join(words)} "
     return any(f" {text} " in padded_words for text in _terms(field))
 
@@ -737,7 +738,7 @@ def _roles() -> dict[str, str]:
 
 @cache
 def _terms(*fields: str) -> frozenset[str]:
-    """Return the words or texts in these fields of `AnswerWords`, in all languages."""
+    """Return the words or texts in `fields` of `AnswerWords`, in all languages."""
     terms: set[str] = set()
     for vocabulary in answer_words():
         for field in fields:

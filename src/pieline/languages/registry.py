@@ -39,7 +39,7 @@ def language_codes() -> list[str]:
 
 
 def facts_of_language(language: str) -> dict[str, str | list[str]]:
-    """Return the arguments of `check_language` for texts in a language."""
+    """Return the arguments of `check_language` for texts in a language, by parameter."""
     lang = get_language(language)
     return {"code": lang.code, "label": lang.label, "codes": language_codes()}
 

@@ -111,7 +111,7 @@ class EmbedderEntry(CheckpointEntry, Prefixes, Overrides):
         return self
 
     def with_inputs(self, inputs: Inputs, device: Device | None = None) -> "ConfiguredEmbedder":
-        """Return the entry that jobs receive.
+        """Return the entry that jobs receive, for the given inputs and device.
 
         Args:
             inputs: Format of queries and documents: `paper` for the format in models.yaml,

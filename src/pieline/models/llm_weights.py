@@ -184,7 +184,7 @@ def require_digest(entry: LLMEntry) -> None:
 
 
 def read_gguf(path: Path) -> "GGUFReader":
-    """Read a GGUF file.
+    """Return a reader of a GGUF file.
 
     Raises:
         UserError: The file is not a GGUF file or is truncated.

@@ -73,7 +73,7 @@ class ResumableTraining:
         self._model.load_state_dict(self._kept)
 
     def _state(self) -> dict[str, Any]:
-        """Return the content of a checkpoint."""
+        """Return the content of a checkpoint of the current state."""
         return {
             "key": self._key,
             "epochs": [dict(report) for report in self.epochs],
