@@ -25,7 +25,7 @@ from pieline.reporting.tables import BESIDE, Cell, Group, Row, TableContent, hea
 
 R = TypeVar("R")
 PrintedTexts = Iterable[Mapping[str, str]]
-"""Rows of a CSV file in published/, each with its texts by column."""
+"""Rows of a CSV file in published/, each of which maps the name of a column to a text."""
 
 _UNUSED = "not used in this project"
 
@@ -54,8 +54,11 @@ SERVICES = {
 def text_row(labels: Sequence[str], *texts: str | StatedText, reason: str = "") -> Row:
     """Return a row of text cells.
 
-    A `StatedText` is shown with the text that the paper prints, if the two differ. A `str` is shown
-    alone.
+    Args:
+        labels: Texts of the label columns.
+        texts: Texts of the other columns. A `StatedText` is shown with the text that the paper
+            prints, if the paper's text differs from ours.
+        reason: Why no run computed the row; empty for no note.
     """
     cells = []
     for text in texts:
@@ -81,11 +84,12 @@ def hyperparameter_numbers(
 ) -> pd.DataFrame:
     """Return one row of the frame of numbers per hyperparameter.
 
-    Every row states that the hyperparameter is not measured, and whether it is as printed.
+    If our value and the printed value are known, the row states that the value is not measured, and
+    whether it is as printed.
 
     Args:
-        inputs: Inputs of the table, including `file`.
-        measures: Functions that read a hyperparameter from the settings.
+        inputs: Inputs of the table, including the file named `file`.
+        measures: Measures that each read one hyperparameter from the settings.
         settings: This run's settings; None if this run does not train, as `not_run` explains.
         file: Name of the file in published/ that contains the printed hyperparameters.
         not_run: Why this run does not train; empty if it trains.
@@ -108,14 +112,14 @@ def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: s
 
     Args:
         numbers: Frame of numbers with one row per hyperparameter.
-        labels: Label of each hyperparameter to show, by its name in the frame.
+        labels: Labels of the hyperparameters to show, by the hyperparameter's name in the frame.
         caption: Caption of the table.
     """
     all_in_one_row = rows_of(numbers, by=())
-    number_by_parameter = all_in_one_row[()]
+    number_by_name = all_in_one_row[()]
     rows = []
     for name, label in labels.items():
-        number = number_by_parameter[name]
+        number = number_by_name[name]
         stated = state(general(number.ours), general(number.printed), reason=number.reason)
         rows.append(text_row((label,), stated, reason=number.missing))
     return TableContent(
@@ -127,7 +131,7 @@ def hyperparameters(numbers: pd.DataFrame, labels: Mapping[str, str], caption: s
 
 
 def artifacts(inputs: DisplayInputs, printed: PrintedTexts) -> TableContent:
-    """Return the table of data and software, with their licenses and the versions pinned here.
+    """Return the table of data and software, with the licenses and the versions pinned here.
 
     The columns for type and usage contain the texts that the paper prints.
 
@@ -177,11 +181,15 @@ def artifact_inputs(study: ConfiguredStudy) -> DisplayInputs:
 
 
 def _describe_pins(upstream_files: Mapping[str, UpstreamFile], folder: str) -> str:
-    """Describe how a corpus, which is a folder of public files, is pinned.
+    """Describe how the version of a corpus, which is a folder of public files, is pinned.
+
+    Args:
+        upstream_files: Public files by path.
+        folder: Folder of the corpus, with a final slash.
 
     Returns:
-        The start of the digest if the corpus is a single file, the number of files with a digest if
-        the corpus has several files, or "not pinned" if no file has a digest.
+        The start of the file's digest if the corpus is a single file; the number of files with a
+        digest if the corpus has several files; "not pinned" if no file has a digest.
     """
     identities = [file.identity for path, file in upstream_files.items() if path.startswith(folder)]
     digests = [identity for identity in identities if identity]
@@ -196,7 +204,7 @@ def _describe_pins(upstream_files: Mapping[str, UpstreamFile], folder: str) -> s
 def checkpoints(
     inputs: DisplayInputs, printed: PrintedTexts, *, unnamed: str = "not a model of this project"
 ) -> TableContent:
-    """Return the table of checkpoints, with the licenses, sizes and revisions in models.yaml.
+    """Return the table of checkpoints, with their licenses, sizes and revisions in models.yaml.
 
     Args:
         inputs: Inputs from `checkpoint_options`.
@@ -227,10 +235,11 @@ def checkpoint_options(
     """Return the inputs of the table of checkpoints, with the models' entries as `options`.
 
     Args:
-        study: The study.
+        study: Study whose inputs are returned.
         names: Names of models in models.yaml. If several models have the same printed name, the
             table shows the first.
-        printed: Function from an entry to its name in the printed table; None omits the entry.
+        printed: Function from a models.yaml entry to the model's name in the printed table. If the
+            function returns None, the entry is omitted.
     """
     fields = {"checkpoint", "licence", "parameters", "revision", "source", "package"}
     entry_by_printed_name: dict[str, Any] = {}
@@ -247,7 +256,11 @@ def checkpoint_options(
 
 
 def _compare_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> list[StatedText]:
-    """Compare checkpoint, license, size and revision of a models.yaml entry with a printed row."""
+    """Compare a models.yaml entry with a printed row.
+
+    Returns:
+        The texts for the checkpoint, the license, the size and the revision.
+    """
     checkpoint, printed_name = entry["checkpoint"], row["checkpoint"]
     is_shortened = checkpoint.endswith(f"/{printed_name}")
     return [
@@ -263,10 +276,15 @@ def _compare_entry(entry: Mapping[str, Any], row: Mapping[str, str]) -> list[Sta
 
 
 def _compare_sizes(size: str | None, row: Mapping[str, str]) -> StatedText:
-    """Compare the number of parameters in an entry with that of a printed row."""
+    """Compare the number of parameters in a models.yaml entry with that in a printed row.
+
+    Args:
+        size: Number of parameters as a text such as `22.7M`; None if it is not published.
+        row: Printed row by column.
+    """
     printed_size = row["parameters"]
-    # Then the entry only repeats the paper's estimate.
     if row["parameters_are_estimated"] == "yes":
+        # The entry only repeats the paper's estimate.
         reason = "size not published; the printed one is an estimate"
         return state("not published", printed_size, reason=reason)
     if size is None:
@@ -280,7 +298,7 @@ def _compare_sizes(size: str | None, row: Mapping[str, str]) -> StatedText:
 
 
 def _revision_of(entry: Mapping[str, Any]) -> str:
-    """Return the commit of an entry's checkpoint, or what determines its version instead."""
+    """Return the commit of an entry's checkpoint, or else what determines the model's version."""
     if entry.get("revision"):
         return str(entry["revision"])
     if entry["source"] == "api":
@@ -291,10 +309,10 @@ def _revision_of(entry: Mapping[str, Any]) -> str:
 
 
 def same_size(ours: str, printed: str) -> bool:
-    """Return whether our parameter count equals the printed one when rounded to its digits.
+    """Return whether our parameter count, rounded to the digits of the printed count, equals it.
 
-    Both are texts such as `22.7M` or `9B`. Final zeros before the unit may result from rounding, so
-    `109M` equals the printed `110M`.
+    The counts are texts such as `22.7M` or `9B`. Final zeros before the unit may result from
+    rounding, so `109M` equals the printed `110M`.
     """
     our_count, printed_count = number_in(ours), number_in(printed)
     if our_count is None or printed_count is None:

@@ -11,7 +11,7 @@ from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
 
 NOT_IN_PAPER = "not in the paper"
-"""Place of a display that is not in a paper."""
+"""Place of a table or figure that is not in a paper."""
 
 
 class ConfiguredStudy(Protocol):
@@ -48,8 +48,8 @@ class Display:
         name: Name of the display's files, without folder and extension.
         place: Place in the paper ("Table 2"), or `NOT_IN_PAPER`.
         caption: One sentence for the results page and the report.
-        make: Function that returns a table (`TableContent`) or a matplotlib figure. Its arguments
-            are the frame of numbers, unless `numbers` is None, and the inputs.
+        make: Function that returns a table (`TableContent`) or a matplotlib figure. The arguments
+            of the function are the frame of numbers, unless `numbers` is None, and the inputs.
         inputs: Function from a study to the display's inputs; the function returns None if the
             study's configuration does not include the display.
         numbers: Function from the inputs to our rows of the frame of numbers; None for a table of
@@ -71,19 +71,19 @@ class Display:
     otherwise: str = "no such run in this configuration"
 
     def inputs_in(self, study: ConfiguredStudy) -> DisplayInputs | None:
-        """Return the inputs for a study; None if its configuration does not include the display."""
+        """Return the inputs for a study; None if the configuration does not include the display."""
         inputs = self.inputs(study)
         if inputs is None:
             return None
         published_files = []
         if self.printed:
-            printed_numbers = [f"{name}.csv" for name in self.printed]
-            published_files = [*printed_numbers, "tables.yaml", "schema.yaml"]
+            files_with_numbers = [f"{name}.csv" for name in self.printed]
+            published_files = [*files_with_numbers, "tables.yaml", "schema.yaml"]
         paths = {
             Path(file).stem: study.project.here(f"published/{file}") for file in published_files
         }
-        named = inputs.model_copy(update={"display": self.name, "otherwise": self.otherwise})
-        return named.with_files(**inputs.files, **paths)
+        completed = inputs.model_copy(update={"display": self.name, "otherwise": self.otherwise})
+        return completed.with_files(**inputs.files, **paths)
 
     @property
     def maker(self) -> str:
@@ -97,12 +97,12 @@ class Display:
 
     @property
     def title(self) -> str:
-        """Place in the paper; if the display is not in the paper, its caption."""
+        """Place in the paper, or the caption of a display that is not in the paper."""
         return self.caption.rstrip(".") if self.place == NOT_IN_PAPER else self.place
 
     @property
     def files(self) -> dict[str, str]:
-        """Paths of the output files by extension."""
+        """Paths of the display's output files, by extension."""
         return {
             extension: f"paper_tables/{folder}{self.name}.{extension}"
             for extension, folder in self.folders.items()

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass
 class Pool:
-    """Texts behind several metric files, each of which the results page contains only once.
+    """Collects the texts behind several metric files, so that the page contains each text once.
 
     Attributes:
         texts: Fields of each text, by dataset file and by id.
@@ -28,7 +28,7 @@ class Pool:
     _loaded: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def read(self, path: str, load: Callable[[str], T]) -> T:
-        """Return `load(path)`, from the cache if the same function has already read the file."""
+        """Return `load(path)`, or the cached result if `load` has already read the file."""
         key = (path, f"{load.__module__}.{load.__qualname__}")
         if key not in self._loaded:
             self._loaded[key] = load(path)
@@ -36,7 +36,13 @@ class Pool:
         return content
 
     def add(self, path: str, name: str, make: Callable[[], Json]) -> None:
-        """Call `make` and add its result as the text `name` of a dataset file, if it is missing."""
+        """Add the result of `make` as the text `name` of a dataset file, unless the text exists.
+
+        Args:
+            path: Path of the dataset file.
+            name: Id of the text in the dataset file.
+            make: Function that returns the fields of the text.
+        """
         texts = self.texts.setdefault(path, {})
         if name not in texts:
             texts[name] = make()
@@ -57,7 +63,7 @@ class MetricFile:
 
     @property
     def conditions_digest(self) -> str | None:
-        """Digest of the conditions stated in the file; None if it states none."""
+        """Digest of the conditions stated in the file; None if the file states no conditions."""
         conditions = self.fields.get("conditions")
         return conditions and digest_of(canonical_json(conditions))
 
@@ -89,8 +95,8 @@ def check_metrics(
 
     Args:
         paths: Paths of the metric files.
-        asked: Digests of the expected conditions, by path. Metric files without an entry may have
-            been computed under any conditions.
+        asked: Digest of the expected conditions of each metric file, by path. Metric files without
+            an entry may have been computed under any conditions.
         known: Digests of files that were already read, by path.
 
     Raises:
@@ -104,8 +110,8 @@ def check_metrics(
         changed = f"is not the file that {metric.path} was computed from"
         hint = MAKE_AGAIN.format(metric.path)
         check_digests(metric.inputs, changed=changed, hint=hint, known=known)
-        expected_conditions = asked.get(metric.path)
-        if expected_conditions not in (None, metric.conditions_digest):
+        expected_digest = asked.get(metric.path)
+        if expected_digest is not None and expected_digest != metric.conditions_digest:
             raise UserError(
                 "computed with settings or a model that differ from the configuration",
                 where=metric.path,
@@ -114,7 +120,7 @@ def check_metrics(
 
 
 def input_of(metric: MetricFile, ending: str) -> str:
-    """Return the path of a metric file's first input that ends with `ending`.
+    """Return the path of the first input of a metric file whose path ends with `ending`.
 
     Raises:
         UserError: No input ends with `ending`.

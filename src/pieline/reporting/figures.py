@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMN_WIDTH = 3.3
-"""Width of a column in the papers, in inches."""
+"""Width of figures in one column of the papers, in inches."""
 PAGE_WIDTH = 6.8
 """Width of figures that span both columns, in inches."""
 SMALLEST = 6.0
@@ -21,7 +21,7 @@ SMALLEST = 6.0
 
 
 def use_style(path: str | Path) -> None:
-    """Reset matplotlib to its defaults, without a display, and apply a style file."""
+    """Reset matplotlib to defaults, select a backend without windows, and apply a style file."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
@@ -32,8 +32,8 @@ def use_style(path: str | Path) -> None:
 
 
 def add_notes(figure: Figure, notes: Iterable[str]) -> None:
-    """Print notes below a figure, wrapped to its width, and make room for them."""
-    # At the smallest font size, about 23 characters fit in an inch.
+    """Add notes below a figure, wrapped to the figure's width, and increase the figure's height."""
+    # At the smallest font size, about 23 characters fit in an inch; 22 leaves a margin.
     characters_per_line = int(22 * figure.get_figwidth())
     lines = [line for note in notes for line in wrap(note, characters_per_line)]
     line_height = 0.1  # inches
@@ -48,11 +48,12 @@ def save_figure(figure: Figure, *, pdf: str | Path, png: str | Path, mark: str =
         figure: Figure to write.
         pdf: Path of the PDF file.
         png: Path of the PNG file.
-        mark: Notice to print in small type below the figure; empty for none.
+        mark: Notice to print in small type below the figure; empty for no notice.
     """
     import matplotlib.pyplot as plt
 
     if mark:
+        # (1, 0) is the lower right corner of the figure.
         notice = figure.text(1, 0, mark, ha="right", va="bottom", color="#555555")
         notice.set(fontsize=SMALLEST, in_layout=False)
     with atomic_path(pdf) as temporary:

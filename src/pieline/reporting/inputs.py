@@ -8,7 +8,7 @@ from pieline.reporting.models import ModelDescription
 from pieline.reporting.printed import read_published
 
 RowChoice = Literal["paper", "run"]
-"""Rows of a table: "paper" for the paper's models and this run's, "run" for only this run's."""
+"""Models with rows in a table: "paper" for the paper's and this run's, "run" for this run's."""
 
 
 class PlannedRun(Frozen):
@@ -30,7 +30,7 @@ class PlannedRun(Frozen):
 
 
 class DisplayInputs(Frozen):
-    """Inputs of a table, figure or export, which is made again if their canonical JSON changes.
+    """Inputs of a table, figure or export; if their canonical JSON changes, the output is remade.
 
     Attributes:
         study: Name of the study.
@@ -45,7 +45,7 @@ class DisplayInputs(Frozen):
             own. Displays of the user's own data show no printed numbers.
         notes: Sentences about the data to show with the display.
         mark: Notice that the data is limited or the user's own; otherwise empty.
-        rows: Rows to show (`tables.rows` of the configuration).
+        rows: Models whose rows the table shows (`tables.rows` of the configuration).
         otherwise: Why a run does not compute a printed number, if the plan states no other reason.
     """
 
@@ -64,17 +64,20 @@ class DisplayInputs(Frozen):
     otherwise: str = ""
 
     def with_files(self, **files: str) -> "DisplayInputs":
-        """Return a copy whose `files` are replaced by these."""
+        """Return a copy of the inputs with these paths, by name, as its only `files`."""
         return self.model_copy(update={"files": files})
 
     def printed(self, file: str, *keys: str) -> dict[tuple[str, ...], dict[str, float]]:
-        """Read the printed numbers of each row by column, from a file in published/.
+        """Read the printed numbers in a file of published/, by row and by column.
 
         The result is empty for the user's own data, and if `file` is not an input of the display.
 
         Args:
             file: Name of the file, without extension.
             keys: Columns whose values identify a row.
+
+        Returns:
+            The numbers of each row by column, by the values of the row's `keys`.
         """
         if self.data == "own" or file not in self.files:
             return {}
@@ -85,11 +88,11 @@ class DisplayInputs(Frozen):
         return [*self.metrics, *self.files.values()]
 
     def left_out(self) -> list[PlannedRun]:
-        """Return the runs that the configuration selects but that are impossible."""
+        """Return the impossible ones among the runs that the configuration selects."""
         return [run for run in self.runs if run.not_run]
 
     def why_missing(self, keys: Mapping[str, Any]) -> str:
-        """Return why this run does not compute the number with these keys."""
+        """Return why this run does not compute a number, given the values of all its keys."""
         for run in self.left_out():
             keys_of_run = {key: value for key, value in run.keys.items() if key != "seed"}
             if all(keys[key] == value for key, value in keys_of_run.items()):
@@ -100,7 +103,7 @@ class DisplayInputs(Frozen):
         return self.otherwise
 
     def origins(self) -> list[str]:
-        """Return one sentence per origin of predictions that this run did not compute.
+        """Return one sentence per origin from which this run takes predictions, such as an archive.
 
         The sentence lists the labels of the models whose predictions come from the origin.
         """
@@ -119,7 +122,7 @@ class DisplayInputs(Frozen):
         ]
 
     def names(self) -> dict[str, list[str]]:
-        """Return the names of the models in models.yaml, by the name that the papers print."""
+        """Map each model name that the papers print to the models' names in models.yaml."""
         names_by_printed_name: dict[str, list[str]] = {}
         for model in self.models:
             if model.published_as:
@@ -128,7 +131,7 @@ class DisplayInputs(Frozen):
 
     @property
     def shows_models(self) -> bool:
-        """Whether the display shows scores of models."""
+        """Whether the table or figure shows scores of models."""
         return bool(self.models)
 
     def own_models(self) -> list[ModelDescription]:

@@ -29,7 +29,7 @@ class Item(Frozen, ABC):
         label: Display name of the model; for a fine-tuned model, the name of its base model.
         seed: Seed of the run.
         metrics: Path of the metric file that scores the prediction.
-        note: Notice that the data is a sample or the user's own; otherwise null.
+        note: Notice that the data is a sample or the user's own; null for the papers' data.
     """
 
     language: str
@@ -62,14 +62,14 @@ class Item(Frozen, ABC):
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of the study's own columns, followed by the shared columns."""
+        """Return the names of the study's own columns, followed by the columns of all studies."""
         shared_columns = list(Item.model_fields)
         own_columns = [name for name in cls.model_fields if name not in shared_columns]
         return own_columns + shared_columns
 
 
 def runs(inputs: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
-    """Yield the metric file of each run with the values of all shared columns except `language`."""
+    """Yield each run's metric file and the columns that all its rows share, except `language`."""
     labels = inputs.labels()
     note = " ".join(filter(None, (inputs.mark, *inputs.notes))) or None
     for run in inputs.runs:
@@ -99,7 +99,7 @@ def write_items(
         parquet: Path of the Parquet file.
         csv: Path of the CSV file.
     """
-    # Imported here because the results page imports this module but does not need pyarrow.
+    # Imported here because the results page imports this module, but does not need pyarrow.
     import pyarrow as pa
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
@@ -122,9 +122,10 @@ def write_items(
 
 
 def _arrow_type(annotation: Any) -> str:
-    """Return the Arrow type of a field with this annotation.
+    """Return the name of the Arrow type for a field with this annotation.
 
-    Of a union such as `str | None`, the first type counts; of a literal, the type of its values.
+    For a union such as `str | None`, the first type determines the Arrow type; for a literal, the
+    type of its values.
     """
     while arguments := get_args(annotation):
         first = arguments[0]

@@ -42,23 +42,24 @@ _GREEK_NAMES = (
     " Sigma T Upsilon Phi X Psi Omega"
 )
 _GREEK = dict(zip(_GREEK_LETTERS, _GREEK_NAMES.split(), strict=True))
-"""Names of Greek letters in math mode: common LaTeX distributions have no font for Greek text."""
+"""Names of Greek letters in math mode, since common LaTeX distributions lack a font for them."""
 _ACCENTS = {"\u0301": r"\acute", "\u0308": r"\ddot"}
 
 
 def escape(value: object) -> str:
-    """Escape text for LaTeX."""
+    """Return the text of a value, escaped for LaTeX."""
     text = unicodedata.normalize("NFC", str(value))
     parts = _LIGATURE.split(text)
     escaped_parts = ["".join(map(_escape_character, part)) for part in parts]
     # An empty group keeps LaTeX from joining the characters around it.
     escaped = "{}".join(escaped_parts)
     # At the start of a row, LaTeX would read these characters as options of the previous command.
-    return f"{{}}{escaped}" if text.lstrip().startswith(("[", "*")) else escaped
+    starts_like_options = text.lstrip().startswith(("[", "*"))
+    return f"{{}}{escaped}" if starts_like_options else escaped
 
 
 def _escape_character(character: str) -> str:
-    """Escape a character for LaTeX; a Greek letter is set in math mode."""
+    """Return a character escaped for LaTeX; a Greek letter is set in math mode."""
     if character in _ESCAPES:
         return _ESCAPES[character]
     letter, *accents = list(unicodedata.normalize("NFD", character))
@@ -73,7 +74,7 @@ def _escape_character(character: str) -> str:
 
 
 def render_latex(template: str | Path, output: str | Path, **values: Any) -> None:
-    r"""Render a LaTeX template and write it atomically.
+    r"""Render a LaTeX template and write the result atomically.
 
     In the template, `\VAR{…}` contains a value, `\VAR{…|tex}` a value to escape, and `\BLOCK{…}` a
     statement of Jinja. Editors accept these delimiters as LaTeX.
@@ -85,7 +86,7 @@ def render_latex(template: str | Path, output: str | Path, **values: Any) -> Non
 
 
 def render_html(template: str | Path, output: str | Path, **values: Any) -> None:
-    """Render an HTML template with every value escaped, and write it atomically.
+    """Render an HTML template with every value escaped, and write the result atomically.
 
     Raises:
         UserError: The template is invalid or uses an undefined name.

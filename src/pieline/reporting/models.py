@@ -14,7 +14,7 @@ class ModelDescription(Frozen):
     Attributes:
         published_as: Name that the papers print; None if they do not print the model.
         is_configured: Whether this run's configuration selects the model.
-        not_run: Why all of the model's runs are impossible; empty if a run is possible.
+        not_run: Why all runs of the model are impossible; empty if at least one run is possible.
     """
 
     name: str
@@ -32,7 +32,7 @@ def load_descriptions(text: str) -> list[ModelDescription]:
     """Parse a JSON list of model descriptions.
 
     Raises:
-        UserError: The text is not a JSON list of descriptions.
+        UserError: The text is not a JSON list of model descriptions.
     """
     hint = "pass a JSON list"
     return validated(list[ModelDescription], text, where="--models", hint=hint, is_json=True)
