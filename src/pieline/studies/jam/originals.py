@@ -265,9 +265,9 @@ def _check_correspondence(
     sentence_ids: Sequence[str], decided_ids: Collection[str], *, where: str | Path, raw: str | Path
 ) -> None:
     """Raise a `UserError` unless each sentence has a decision, and each decision a sentence."""
-    undecided_ids = [name for name in sentence_ids if name not in decided_ids]
+    undecided_ids = [raw_id for raw_id in sentence_ids if raw_id not in decided_ids]
     known_ids = set(sentence_ids)
-    unknown_ids = [name for name in decided_ids if name not in known_ids]
+    unknown_ids = [decided_id for decided_id in decided_ids if decided_id not in known_ids]
     if not undecided_ids and not unknown_ids:
         return
     if undecided_ids:
@@ -360,8 +360,8 @@ def filtering_report(
 ) -> dict[str, Any]:
     """Return counts of the decisions and originals, and the irregularities of the originals."""
     actions = Counter(decision.decision for decision in decisions)
-    drop_reasons = Counter(item.reason for item in decisions if item.decision == "drop")
-    fix_reasons = Counter(item.reason for item in decisions if item.decision == "fix")
+    drop_reasons = Counter(decision.reason for decision in decisions if decision.decision == "drop")
+    fix_reasons = Counter(decision.reason for decision in decisions if decision.decision == "fix")
     return {
         "raw_sentences": len(sentences),
         "raw_with_idiom": sum(bool(sentence.spans) for sentence in sentences),

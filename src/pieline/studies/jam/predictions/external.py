@@ -35,17 +35,17 @@ def _split_cell(cell: Any, *, separator: str | None) -> Any:
     returned unchanged, so that the field's type rejects the value.
     """
     if not isinstance(cell, str):
-        texts = cell
+        value = cell
     elif _BRACKETED.fullmatch(cell):
-        texts = _parse_list(cell.strip())
+        value = _parse_list(cell.strip())
     else:
-        texts = cell.split(separator)
-    if not _is_list_of_texts(texts):
-        return texts
-    for text in texts:
+        value = cell.split(separator)
+    if not _is_list_of_texts(value):
+        return value
+    for text in value:
         if _BRACKETED.fullmatch(text):
             raise ValueError(f"{text!r} is not a valid list item; {_HINT}")
-    return [text.strip() for text in texts if text.strip()]
+    return [text.strip() for text in value if text.strip()]
 
 
 def _parse_list(text: str) -> list[str]:

@@ -83,7 +83,7 @@ def read_id10m(path: str | Path, *, split: str) -> list[TaggedSentence]:
     sentences: list[TaggedSentence] = []
     for first_line, lines in _lines_of_sentences(path):
         tokens: list[str] = []
-        tags: list[Any] = []
+        tags: list[Any] = []  # `_check_tags` ensures that each is a `Tag`
         for number, line in enumerate(lines, start=first_line):
             token, tag = _split_line(line, where=f"{path}:{number}")
             tokens.append(token)
@@ -140,7 +140,7 @@ def _lines_of_sentences(path: str | Path) -> Iterator[tuple[int, list[str]]]:
         print(f"{path}: {skipped}, the first is line {surplus_lines[0]}", file=sys.stderr)
 
 
-def _split_line(line: str, *, where: str) -> list[str]:
+def _split_line(line: str, *, where: str) -> tuple[str, str]:
     """Return the token and the tag in a line of an ID10M file.
 
     Raises:
@@ -159,9 +159,10 @@ def _split_line(line: str, *, where: str) -> list[str]:
             where=where,
             hint="write a token, a tab and a tag",
         )
-    if not columns[0].strip():
+    token, tag = columns
+    if not token.strip():
         raise UserError("empty token", where=where, hint="delete this line")
-    return columns
+    return token, tag
 
 
 def _lacks_spaces(tokens: Sequence[str]) -> bool:

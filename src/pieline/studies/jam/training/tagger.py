@@ -196,7 +196,7 @@ class Tagger:
             for indices in _divide(longest_first, _SENTENCES_AT_ONCE):
                 batch = collate(
                     [encoded[index] for index in indices],
-                    None,
+                    tags=None,
                     pad_id=self.tokenizer.pad_token_id,
                     device=self.device,
                 )

@@ -206,8 +206,8 @@ def questions_ahead(
         if answer is None:
             texts_by_original[original.id] = [original.sentence] * WRITTEN
         else:
-            parsed_answer = {original.id: parse_object(answer, WrittenVariants)}
-            texts_by_original |= _get_texts(parsed_answer, count=WRITTEN)
+            parsed_by_id = {original.id: parse_object(answer, WrittenVariants)}
+            texts_by_original |= _get_texts(parsed_by_id, count=WRITTEN)
     reviewing_questions = _reviewing_questions(originals, texts_by_original, writing)
     return [*writing_questions.values(), *reviewing_questions.values()]
 
@@ -245,7 +245,7 @@ def sample_neutral_variants(
             ends with the original.
     """
     neutral_texts = read_json(path)
-    original_by_id = {item.id: item for item in sentences if item.is_original}
+    original_by_id = {sentence.id: sentence for sentence in sentences if sentence.is_original}
     neutral_variants = []
     for sentence in sentences:
         original = original_by_id[sentence.original_id]
@@ -271,7 +271,7 @@ def generate_neutral_variants(
     questions = neutral_questions(sentences, confusing, writing)
     answers = _ask_and_parse(questions, ask, WrittenVariants)
     texts_by_variant = _get_texts(answers, count=1)
-    original_by_id = {item.id: item for item in sentences if item.is_original}
+    original_by_id = {sentence.id: sentence for sentence in sentences if sentence.is_original}
     neutral_variants = []
     flags_by_variant = {}
     for sentence in sentences:
@@ -301,7 +301,7 @@ def replace_with_neutral(
     The original's text replaces a hard variant that has no neutral variant.
     """
     neutral_by_id = {variant.id: variant for variant in neutral_variants}
-    original_by_id = {item.id: item for item in sentences if item.is_original}
+    original_by_id = {sentence.id: sentence for sentence in sentences if sentence.is_original}
     new_sentences = []
     for sentence in sentences:
         if sentence.id in neutral_by_id:
@@ -317,7 +317,7 @@ def neutral_questions(
     sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting
 ) -> dict[str, Question]:
     """Return the questions that ask for neutral variants, by id of the confusing hard variant."""
-    original_by_id = {item.id: item for item in sentences if item.is_original}
+    original_by_id = {sentence.id: sentence for sentence in sentences if sentence.is_original}
     prompt = load_prompt(writing.prompts / NEUTRAL_PROMPT)
     questions = {}
     for sentence in sentences:
@@ -443,7 +443,7 @@ class NeutralContexts(NeutralVariants):
     def _load_dataset(self) -> tuple[list[JamSentence], list[str]]:
         """Return the sentences of the dataset, and the ids of all hard variants."""
         sentences = load_jsonl(self.inputs["dataset"], JamSentence)
-        return sentences, [item.id for item in sentences if not item.is_original]
+        return sentences, [sentence.id for sentence in sentences if not sentence.is_original]
 
 
 def _ask_and_parse(

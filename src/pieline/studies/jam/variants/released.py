@@ -65,9 +65,9 @@ def read_variants(
         variants.append(_to_variant(record, original, source, where))
     texts = [(f"{path}: {variant.id}", variant.sentence) for variant in variants]
     check_texts(texts, repeated=False)
-    other_pies = len(records_with_other_pie)
-    if _are_too_many(other_pies, variants):
-        problem = f"the PIE differs from the original's ({other_pies} of {len(variants)} records)"
+    fault_count = len(records_with_other_pie)
+    if _are_too_many(fault_count, variants):
+        problem = f"the PIE differs from the original's ({fault_count} of {len(variants)} records)"
         raise UserError(problem, where=records_with_other_pie[0], hint="check PIE and true_idioms")
     _check_numbers(variants, path)
     return variants
@@ -97,9 +97,9 @@ def _find_original_of(
     return original_by_text[best_text]
 
 
-def _are_too_many(faults: int, variants: Sequence[Variant]) -> bool:
+def _are_too_many(fault_count: int, variants: Sequence[Variant]) -> bool:
     """Return whether so many variants have the same fault that their file is rejected."""
-    return faults > _MAX_FAULTS and faults > len(variants) * _MAX_FAULTY_SHARE
+    return fault_count > _MAX_FAULTS and fault_count > len(variants) * _MAX_FAULTY_SHARE
 
 
 def _check_numbers(variants: Sequence[Variant], path: str | Path) -> None:

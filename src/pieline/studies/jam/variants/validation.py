@@ -84,7 +84,7 @@ def labelling_config(*, text_name: str, criteria: Sequence[str]) -> str:
   <Header size="5" value="Gold label: $gold_label"/>
   <Header value={quoteattr(text_name)}/>
   <Text name="text" value="$text"/>
-{headers(f"{number}. {text}" for number, text in enumerate(criteria, start=1))}
+{headers(f"{number}. {criterion}" for number, criterion in enumerate(criteria, start=1))}
   <Choices name="verdict" toName="text" choice="single" required="true">
 {choices(VERDICTS)}
   </Choices>
@@ -403,8 +403,9 @@ def _check_accepted(variants: Sequence[Variant], reviews: Collection[str], where
 
     `reviews` are the ids of reviewed variants; `where` names the review files in error messages.
     """
-    not_invalid = [variant for variant in variants if variant.verdict != "invalid"]
-    accepted = [variant for variant in not_invalid if variant.id in reviews]
+    # Invalid variants are not used, so they are not checked.
+    possible_variants = [variant for variant in variants if variant.verdict != "invalid"]
+    accepted = [variant for variant in possible_variants if variant.id in reviews]
     for variant in accepted:
         if "original_missing" in variant.flags:
             raise UserError(
@@ -412,7 +413,7 @@ def _check_accepted(variants: Sequence[Variant], reviews: Collection[str], where
                 where=f"{where}: {variant.id}",
                 hint="correct it to contain the original, or mark it as invalid",
             )
-    text_counts = Counter(variant.sentence for variant in not_invalid)
+    text_counts = Counter(variant.sentence for variant in possible_variants)
     for variant in accepted:
         if variant.verdict == "corrected":
             copies = text_counts[variant.sentence]
