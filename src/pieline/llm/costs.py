@@ -139,7 +139,7 @@ def max_input_tokens(question: Question) -> int:
 
 
 def max_answer_tokens(question: Question, spec: LLMEntry) -> int | None:
-    """Return the maximum tokens of an answer; None if the length of the answer is unbounded.
+    """Return the maximum number of tokens of an answer; None if the number is unbounded.
 
     The maximum is the parameter `max_tokens` of the question or, if the question does not send
     this parameter, `max_output_tokens` of the entry.

@@ -679,6 +679,7 @@ def _read_bullets(lines: Iterable[str]) -> list[str]:
     """Return the idioms in the lines of a list; a line may explain its idiom after a separator."""
     items = []
     for line in lines:
+        # The list `explanation` has at most one element.
         idiom, *explanation = _EXPLANATION.split(line, maxsplit=1)
         items.append({"idiom": _unquote(idiom), "explanation": "".join(explanation)})
     return _read_items(items, is_item=True)
@@ -690,6 +691,7 @@ def _read_line(text: str) -> list[str]:
     Raises:
         AmbiguousError: The line names no idiom or is ambiguous.
     """
+    # The list `explanation` has at most one element.
     named, *explanation = _EXPLANATION.split(text, maxsplit=1)
     affirms_idiom = "affirms" in find_views("".join(explanation))
     if named and is_none_answer(named) and not affirms_idiom:

@@ -17,7 +17,7 @@ SEED = 0
 
 
 def main() -> None:
-    """Serve until the process is terminated."""
+    """Serve the GGUF file until the process is terminated."""
     import xllamacpp
 
     options = json.loads(sys.argv[1])

@@ -299,4 +299,6 @@ def _line_of(error: Exception, first_line: int) -> int:
     """
     frames = traceback.extract_tb(error.__traceback__)
     lines_in_template = [frame.lineno or 1 for frame in frames if frame.filename == "<template>"]
-    return first_line + lines_in_template[-1] - 1 if lines_in_template else first_line
+    if not lines_in_template:
+        return first_line
+    return first_line + lines_in_template[-1] - 1

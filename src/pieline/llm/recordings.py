@@ -159,13 +159,19 @@ def entry_of(run: str) -> str:
     Runs are named `.../MODEL/LAST`, or `ask/MODEL` if `pieline ask` asked the questions.
     """
     folder, _, last = run.rpartition("/")
-    return last if folder == "ask" else folder.rpartition("/")[2]
+    if folder == "ask":
+        return last
+    _, _, model = folder.rpartition("/")
+    return model
 
 
 def with_entry(run: str, model: str) -> str:
-    """Return the name of a run with the name of its model replaced (see `entry_of`)."""
+    """Return the name of a run with `model` in place of the model's name (see `entry_of`)."""
     folder, _, last = run.rpartition("/")
-    return f"ask/{model}" if folder == "ask" else f"{folder.rpartition('/')[0]}/{model}/{last}"
+    if folder == "ask":
+        return f"ask/{model}"
+    parent, _, _ = folder.rpartition("/")
+    return f"{parent}/{model}/{last}"
 
 
 def renamed_entry(old_run: str, new_run: str) -> tuple[str, str] | None:
@@ -173,7 +179,8 @@ def renamed_entry(old_run: str, new_run: str) -> tuple[str, str] | None:
     old_model, new_model = entry_of(old_run), entry_of(new_run)
     if old_run == new_run or not old_model or not new_model:
         return None
-    return (old_model, new_model) if with_entry(old_run, new_model) == new_run else None
+    differ_only_in_model = with_entry(old_run, new_model) == new_run
+    return (old_model, new_model) if differ_only_in_model else None
 
 
 def belongs_to(path: str | Path, run: str) -> bool:
