@@ -8,6 +8,7 @@ from pieline.studies.jam.bio import Span, spans_of, tags_of
 from pieline.studies.jam.variants.projection import (
     _only_letters,
     added_context,
+    count_words,
     find_context,
     find_original,
     project_tags,
@@ -138,3 +139,7 @@ def test_an_elided_word_keeps_its_apostrophe_and_its_tag(context):
         ("erba", "I-IDIOM"),
     ]
     assert {"L'", "l'"} & set(projected[0])
+
+
+def test_words_are_counted_without_punctuation_and_space() -> None:
+    assert count_words(" Two words, and\n2 more. ") == 5

@@ -30,7 +30,7 @@ def tokenize(text: str, *, elides: bool = False) -> list[str]:
 
 def count_words(text: str) -> int:
     """Return the number of tokens of a text that begin with a letter or digit."""
-    return sum(token[0].isalnum() for token in tokenize(text))
+    return sum(token[0].isalnum() for token in tokenize(text.strip()))
 
 
 def find_original(original: str, variant: str) -> Span | None:
