@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def shortcuts(inputs: DisplayInputs) -> Drawing:
-    """Plot nDCG@10 (percent) by tenth of overlap, with one line per model.
+    """Plot nDCG@10 (percent) by tenth of the queries by word overlap, with one line per model.
 
     Rows are usages of the queries, and columns are query modes. Bands are bootstrap intervals over
     PIEs.

@@ -188,7 +188,7 @@ def _words_of(text: PieText) -> _Words:
 
 
 def _overlap(query: _Words, document: _Words) -> dict[str, float]:
-    """Return the overlap of a query with a document, by measure."""
+    """Return the word overlap of a query with a document (fraction), by measure."""
     return {
         "jaccard": _jaccard(query.of_sentence, document.of_sentence),
         "recall": _recall(query.of_sentence, document.of_sentence),
@@ -312,7 +312,7 @@ def _score_tenths(queries: _QueryArrays, overlap: Array, draws: Array) -> list[T
 
 
 def _tenths(overlap: Array, cells: Array) -> Array:
-    """Return the tenth (1 to 10) of each query by overlap within the query's cell.
+    """Return the tenth (1 to 10) of each query, after sorting its cell's queries by overlap.
 
     Cells with fewer than ten queries do not have all tenths.
     """

@@ -15,7 +15,7 @@ from pieline.studies.idiolink.study import IdiolinkStudy
 
 
 class ExtendedIdiolink(Extended[IdiolinkSettings, BeyondIdiolink], IdiolinkStudy):
-    """IdioLink with the relation between scores and word overlap."""
+    """The IdioLink study, with displays that relate scores to word overlap."""
 
     displays = (
         *IdiolinkStudy.displays,
@@ -25,7 +25,7 @@ class ExtendedIdiolink(Extended[IdiolinkSettings, BeyondIdiolink], IdiolinkStudy
     )
 
     def check(self, where: str) -> None:
-        """Validate the settings.
+        """Validate the settings of the study.
 
         Raises:
             UserError: A setting is invalid, or word overlap is enabled but there are no texts.

@@ -42,7 +42,7 @@ ESTIMATE_LABELS = {
 
 
 def overlap_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the mean overlap (fraction) by usage of the queries and usage of the documents."""
+    """Return the mean word overlap (fraction) of queries with documents, by their usages."""
     [metrics] = load_records(inputs.metrics, ShortcutMetrics)
     numbers = OurNumbers(inputs.study)
     for query_usage, means_by_document_usage in metrics.overlap.items():
@@ -58,7 +58,7 @@ def overlap_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 
 def overlap(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the mean overlap (fraction), with a group of rows for each usage of the query."""
+    """Lay out the mean word overlap (fraction), with a group of rows per usage of the queries."""
     columns = [Column(measure, label) for measure, label in OVERLAP_LABELS.items()]
     rows_by_usage: dict[str, list[Row]] = {}
     numbers_by_usages = rows_of(numbers, ("scope", "against"))
@@ -93,7 +93,7 @@ OVERLAP_TABLE = Table(
 
 
 def shortcuts_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return each run's partial correlations, and its nDCG@10 with the least and most overlap."""
+    """Return, for each run, the estimates of how word overlap relates to nDCG@10."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, ShortcutMetrics)
     for metrics, path in zip(records, inputs.metrics, strict=True):
@@ -103,7 +103,7 @@ def shortcuts_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 
 def shortcuts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the partial correlations, and nDCG@10 (percent) with the least and most overlap."""
+    """Lay out the correlations of overlap and nDCG@10, and nDCG@10 (percent) by overlap."""
     columns = [
         Column(f"{estimate}_{measure}", label, interval=2)
         for estimate in ESTIMATE_LABELS

@@ -303,7 +303,7 @@ def _changes(
     against: str,
     permutations: int,
 ) -> dict[str, dict[str, SignalEstimate]]:
-    """Return the differences from the reference setting, by setting and field of `SettingSignal`.
+    """Return each setting's changes in d′ and c from the reference, by field of `SettingSignal`.
 
     Only settings in `resampled_signals` are compared.
     """

@@ -15,7 +15,7 @@ Idiots = Extended[IdiotsSettings, BeyondIdiots]
 
 
 def compared(study: Idiots, plan: Plan, model: str) -> list[Run]:
-    """Return the runs of a model that are compared: those with custom prompts or the reference.
+    """Return the compared runs of a model: those with a custom prompt or in the reference setting.
 
     `plan` is a parameter because `Study.plan` is not complete when other metric files are planned.
     """
@@ -34,7 +34,7 @@ def compared_predictions(study: Idiots, model: str) -> list[str]:
 
 
 def comparisons(study: Idiots, plan: Plan) -> dict[str, Conditions]:
-    """Map the path of each model's comparison of settings to the conditions of the comparison."""
+    """Map the path of each metric file that compares a model's settings to its conditions."""
     if not study.beyond.prompts_against:
         return {}
     conditions_by_path = {}
@@ -63,12 +63,12 @@ def conditions(study: Idiots, plan: Plan, model: str) -> Conditions:
 
 
 class ExtendedIdiots(Extended[IdiotsSettings, BeyondIdiots], IdiotsStudy):
-    """IdioTS with comparisons of custom prompts by signal detection."""
+    """The IdioTS study, with comparisons of custom prompts by signal detection."""
 
     displays = (*IdiotsStudy.displays, table.BIAS_TABLE, figure.BIAS_FIGURE)
 
     def check(self, where: str) -> None:
-        """Validate the settings.
+        """Validate the settings of the study.
 
         Raises:
             UserError: A setting is invalid.

@@ -40,7 +40,7 @@ def _shown_effect(row: PromptRow) -> Effect | None:
 
 
 def forest(inputs: DisplayInputs) -> Drawing:
-    """Draw the differences from the reference, in percentage points, with 95% intervals.
+    """Draw each run's differences from the reference (percentage points), with 95% intervals.
 
     Negative differences are improvements. Filled markers denote differences that are significant at
     5% after Holm's correction.

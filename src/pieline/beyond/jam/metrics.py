@@ -32,7 +32,7 @@ Seeds = Sequence[Sequence[JudgedOriginal]]
 
 
 class Effect(DriftComparison):
-    """Difference between a run and the baseline on the same originals.
+    """Difference in ND or in errors between a setting and the baseline, on the same originals.
 
     Attributes:
         interval: 95% bootstrap interval of the difference (fraction) over originals; null if the

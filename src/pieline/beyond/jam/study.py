@@ -10,12 +10,12 @@ from pieline.studies.jam.study import JamStudy
 
 
 class ExtendedJam(Extended[JamSettings, BeyondJam], JamStudy):
-    """ID10M-JAM with comparisons of custom prompts and of training data."""
+    """The ID10M-JAM study, with comparisons of custom prompts and of training data."""
 
     displays = (*JamStudy.displays, table.PROMPTS_TABLE, figure.PROMPTS_FIGURE)
 
     def check(self, where: str) -> None:
-        """Validate the settings.
+        """Validate the settings of the study.
 
         Raises:
             UserError: A setting is invalid.

@@ -96,7 +96,7 @@ def prompt_label(setting: str) -> str:
 
 
 def prompt_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the measures of each setting by usage, and the differences from the reference."""
+    """Return each setting's measures by usage, and its differences from the reference setting."""
     numbers, files_by_run = OurNumbers(inputs.study), runs_with_files(inputs)
     for run, usage, measures, against in prompt_rows(inputs):
         keys = {**run._asdict(), "scope": usage}

@@ -114,10 +114,9 @@ def tuning_dataset(study: Idiolink, index: str) -> list[str]:
 
 
 def weights(study: Idiolink, model: str, seed: str) -> str | None:
-    """Return the path of the digests of a model's weights, if a job writes these weights.
+    """Return the path of the digests of a model's weights; None if no job writes the weights.
 
-    Jobs write the weights of fine-tuned models and of packed checkpoints; for other models, the
-    result is None.
+    Jobs write the weights of fine-tuned models and of packed checkpoints.
     """
     if training := paths.training_of(model):
         return paths.WEIGHTS_DIGESTS.format(**training._asdict(), seed=seed)
@@ -242,7 +241,7 @@ def checked_files(study: Idiolink, origin: str) -> list[str]:
 
 
 def experiment_texts(study: Idiolink, split: str, name: str) -> str:
-    """Return the path of the documents or queries of a split that the experiments use.
+    """Return the path of the documents or queries that the experiments use from a split.
 
     `name` is `indexes` for the documents, or `queries`.
     """

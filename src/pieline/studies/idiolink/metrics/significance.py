@@ -85,7 +85,7 @@ def compare_modes(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test every pair of query modes on both metrics, using the same queries.
+    """Test differences in R-Precision and nDCG@10 between every two query modes.
 
     Args:
         scores: Scores of each query, by query mode. The second mode of a pair comes after the first
@@ -128,7 +128,7 @@ def compare_models(
     resamples: int,
     seed: int,
 ) -> list[RankingComparison]:
-    """Test every pair of models on both metrics, using the same queries in one query mode.
+    """Test differences in R-Precision and nDCG@10 between every two models in one query mode.
 
     Args:
         scores: Mean scores over the queries of each PIE, by model. The second model of a pair comes

@@ -63,7 +63,7 @@ def finetuned_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 
 def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out Table 5: both metrics (percent) by training mode, model and query mode.
+    """Lay out Table 5: R-Precision and nDCG@10 (percent) by training mode, model and query mode.
 
     The rows are the fine-tuned models of this run. Unless `inputs.rows` is "run", there are also
     rows for the models and training modes that are only in the paper.

@@ -43,7 +43,7 @@ _COLUMNS = [Column(DIFFERENCES[name].name, label, interval=2) for name, label in
 
 
 def significance_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the differences in both metrics between the query modes of each model and seed."""
+    """Return the score differences between the query modes of each model and seed."""
     numbers = OurNumbers(inputs.study)
     tests = load_records(inputs.metrics, ModeSignificance)
     for test, path in zip(tests, inputs.metrics, strict=True):
@@ -108,7 +108,7 @@ SIGNIFICANCE_TABLE = Table(
 
 
 def pairs_numbers(inputs: DisplayInputs) -> pd.DataFrame:
-    """Return the differences in both metrics between all pairs of models in each query mode."""
+    """Return the score differences between all pairs of models in each query mode."""
     numbers = OurNumbers(inputs.study)
     records = load_records(inputs.metrics, IdiolinkMetrics)
     for mode in QUERY_MODES:

@@ -189,7 +189,7 @@ def scores_table(
 
 
 def with_arrows(row: Row) -> Row:
-    """Mark each span score of a row as above or below the sentence score.
+    """Return a row in which each span score is marked as above or below the sentence score.
 
     The row has `SCORE_COLUMNS`. The scores are compared after rounding to two decimals.
     """
@@ -336,7 +336,7 @@ def ablation_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 
 def ablation(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
-    """Lay out the ablation table: both metrics (percent) by model, mode and index composition.
+    """Lay out the scores (percent) of each model and query mode, by index composition.
 
     The table is not in the paper.
     """

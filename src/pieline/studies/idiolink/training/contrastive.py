@@ -275,7 +275,7 @@ class _Training:
         return batches
 
     def rank_validation_split(self) -> RankedRun:
-        """Rank the validation split with the current weights, in the training mode."""
+        """Rank the validation documents for each validation query, with the current weights."""
         self.model.eval()
         query_vectors = embed_queries(
             self.model,
