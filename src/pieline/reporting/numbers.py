@@ -47,14 +47,15 @@ class Number:
         study: Name of the study.
         model: Name in models.yaml; for a fine-tuned embedder, the name of its base model.
         train_mode, loss: Training mode and loss of a fine-tuned embedder.
-        setting, query_mode, language, composition: The run.
+        setting, query_mode, language, composition: Keys that identify the model's run.
         scope: Part of the data, such as a usage or a split; empty for all data.
-        against: What the run is compared with.
+        against: What the run is compared with; empty if the number is no comparison.
         seed: Seed of the run; empty for a mean over the seeds in `seeds`.
         measure: Name of the measure; ends with `_std` for a standard deviation over seeds.
         ours: Our value in `unit`; None if it is unknown.
         low, high: Bounds of the 95% interval of our value, in `unit`; None if unknown.
-        p_value, p_holm: P-value of a test, uncorrected and corrected within a family of tests.
+        p_value, p_holm: P-value of a test, uncorrected and corrected within a family of tests; None
+            if no test was made.
         unit: `%`, `points` or empty.
         decimals: Decimals of the printed number.
         better: Which values are better: `high`, `low` or empty.
@@ -64,8 +65,8 @@ class Number:
         range_low, range_high: Lowest and highest bound of the sampling ranges; None if there are
             none.
         verdict: One of `STATES`.
-        reason: Why our value cannot be compared with the printed number; for a value within the
-            sampling range, the only readings of the printed number for which it is.
+        reason: Why our value cannot be compared with the printed number. If our value is within the
+            sampling range for only some readings of the printed number, these readings.
         missing: Why our value is missing; empty if it is not missing.
         released: Score of the authors' run; None if there is none.
         released_verdict: Whether our score equals `released`, as a fraction with four digits; empty
@@ -132,7 +133,7 @@ class Number:
 
     @property
     def shown(self) -> str:
-        """Our value, rounded to the printed decimals unless it is a parameter."""
+        """Our value as text, rounded to the printed decimals unless the value is a parameter."""
         if self.kind == "parameter":
             return general(self.ours)
         return rounded(self.ours, self.decimals)
@@ -148,7 +149,7 @@ class Number:
 COLUMNS = [field.name for field in fields(Number)]
 _FLOATS = [field.name for field in fields(Number) if field.type == float | None]
 _SEPARATORS = {"also_in": "; ", "printed_at": "; ", "needs": " + ", "tables": " ", "files": " "}
-"""Separator between the values of each CSV column that has several values."""
+"""Separator between the values in a CSV column with several values, by column."""
 
 
 def join(
@@ -161,15 +162,16 @@ def join(
 ) -> pd.DataFrame:
     """Join our numbers with the printed numbers, and decide the verdict on each number.
 
-    Our numbers come first, in their order. Numbers that only the papers have follow.
+    Our numbers come first, in the order of `ours`. Numbers that only the papers contain follow.
 
     Args:
         ours: Our rows, as `of_display` returns them.
         printed: Rows with the columns `KEYS` and `PRINTED`; a key that is `ANY` matches all values.
         why: Function from the columns of a printed number to the reason why our number is missing.
-        released: Scores of the authors' run, with the columns `KEYS` and `released`.
-        prefer: Keys and values by file in published/. If several of our numbers match a printed
-            number in the file, the first of our numbers with these values counts.
+        released: Scores of the authors' run, with the columns `KEYS` and `released`; None for no
+            comparison with these scores.
+        prefer: Preferred values of keys, by name of the file in published/. If several of our
+            numbers match a printed number in the file, the first with the preferred values counts.
     """
     ours = ours.assign(_ours=range(len(ours)))
     printed = _replace_any(printed.assign(_printed=range(len(printed))), ours)
@@ -184,27 +186,30 @@ def join(
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as dictionaries, with None for missing values."""
+    """Return the rows of a frame as dictionaries by column, with None for missing values."""
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
 def _replace_any(printed: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """Replace each key `ANY` by the values of our numbers that have the same other keys.
+    """Replace each key `ANY` of a printed number by the key's values in our numbers.
 
-    A printed number has one row per match. Without a match, the key becomes empty.
+    The printed number gets one row for each of our numbers whose other keys are the same. If there
+    is no such number, the key becomes empty.
     """
     our_keys = ours[list(KEYS)].drop_duplicates()
     is_any = printed[list(KEYS)] == ANY
-    replaced = []
+    replaced_groups = []
     # Rows that have `ANY` in the same keys are merged together.
     for pattern, rows in printed.groupby([is_any[key] for key in KEYS], sort=False):
         is_any_in_group = dict(zip(KEYS, pattern, strict=True))
         any_keys = [key for key in KEYS if is_any_in_group[key]]
         other_keys = [key for key in KEYS if not is_any_in_group[key]]
         merged = rows.drop(columns=any_keys).merge(our_keys, on=other_keys, how="left")
-        replaced.append(merged.fillna(dict.fromkeys(any_keys, "")))
-    return pd.concat(replaced, ignore_index=True) if replaced else printed
+        replaced_groups.append(merged.fillna(dict.fromkeys(any_keys, "")))
+    if not replaced_groups:
+        return printed
+    return pd.concat(replaced_groups, ignore_index=True)
 
 
 def _is_empty_deviation(row: Mapping[str, Any]) -> bool:
@@ -216,7 +221,12 @@ def _is_deviation(row: Mapping[str, Any]) -> bool:
 
 
 def _compare_row(row: Mapping[str, Any], why: Callable[[Mapping[str, Any]], str]) -> dict[str, Any]:
-    """Compare the two numbers of a joined row, and return the fields of a `Number`."""
+    """Compare our number in a joined row with the printed number; return the fields of `Number`.
+
+    Args:
+        row: Joined row by column.
+        why: Function from a row to the reason why our number is missing.
+    """
     is_ours = row["_ours"] is not None
     not_run = row["not_run"] if is_ours else why(row)
     decimals = int(row["decimals"] if is_ours else row["printed_decimals"])
@@ -255,11 +265,14 @@ def _compare_row(row: Mapping[str, Any], why: Callable[[Mapping[str, Any]], str]
 
 
 def _obstacles(row: Mapping[str, Any], not_run: str) -> list[str]:
-    """Return why the two numbers of a joined row cannot be compared, most important reason first.
+    """Return why our number in a joined row cannot be compared with the printed number.
 
     Args:
-        row: Joined row.
-        not_run: Why our number was not computed; empty if it was.
+        row: Joined row by column.
+        not_run: Why our number was not computed; empty if it was computed.
+
+    Returns:
+        The reasons, most important first; empty if the numbers can be compared.
     """
     obstacles = [not_run, row["unknown"]]
     is_unknown_deviation = _is_deviation(row) and row["_ours"] is not None and row["ours"] is None
@@ -270,7 +283,7 @@ def _obstacles(row: Mapping[str, Any], not_run: str) -> list[str]:
 
 
 def _bounds(comparison: Comparison) -> dict[str, float | None]:
-    """Return the lowest and the highest bound of the sampling ranges, as fields of `Number`."""
+    """Return a comparison's lowest and highest bound of sampling ranges, as fields of `Number`."""
     ranges = comparison.ranges.values() if comparison.comparable else ()
     return {
         "range_low": min((low for low, _ in ranges), default=None),
@@ -279,9 +292,15 @@ def _bounds(comparison: Comparison) -> dict[str, float | None]:
 
 
 def _compare_with_released(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare the numbers of a joined row with the authors' run; return the fields of `Number`."""
+    """Compare the numbers in a joined row with the score of the authors' run.
+
+    Returns:
+        The fields of `Number` that concern the authors' run.
+    """
     released, ours, printed = row["released"], row["ours"], row["printed"]
-    verdict = reason = printed_is_released = ""
+    verdict = ""
+    reason = ""
+    printed_is_released = ""
     if released is not None:
         obstacles = [*(row["obstacles"] or ()), *(row["released_obstacles"] or ())]
         if obstacles:
@@ -291,7 +310,8 @@ def _compare_with_released(row: Mapping[str, Any]) -> dict[str, Any]:
         elif abs(ours - released) <= _FOUR_DIGITS:
             verdict = EQUAL
         else:
-            verdict, reason = NOT_EQUAL, row["released_note"] or ""
+            verdict = NOT_EQUAL
+            reason = row["released_note"] or ""
         if printed is not None:
             # A half may be rounded up or down.
             largest_rounding = 0.5 * 10.0 ** -int(row["own_decimals"]) + 1e-9
@@ -306,11 +326,13 @@ def _compare_with_released(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sampling_ranges(row: Mapping[str, Any]) -> Ranges:
-    """Return the sampling ranges of a mean or deviation over seeds; empty for other numbers."""
+    """Return the sampling ranges for a mean or deviation over seeds; empty for other numbers."""
     printed: Spread | None = row["spread"]
     if printed is None or row["ours"] is None or not row["seeds"]:
         return {}
-    ddof, pool, seeds = row["ddof"], row["pool"], len(row["seeds"].split())
+    ddof = row["ddof"]
+    pool = row["pool"]
+    seeds = len(row["seeds"].split())
     if not _is_deviation(row):
         ours = Spread(mean=row["ours"], deviation=row["deviation"], seeds=seeds)
         return mean_ranges(ours, printed, ddof=ddof, pool=pool)
@@ -320,11 +342,11 @@ def _sampling_ranges(row: Mapping[str, Any]) -> Ranges:
 
 
 def _count_once(rows: Sequence[dict[str, Any]], prefer: Mapping[str, Mapping[str, str]]) -> None:
-    """If several rows compare with the same printed number, let only one row count.
+    """If several rows are compared with the same printed number, let only one of the rows count.
 
     Args:
         rows: Fields of `Number`; `counts` is changed in place.
-        prefer: Values of keys by file in published/, as for `join`.
+        prefer: Preferred values of keys, by name of the file in published/.
     """
     rows_by_place: dict[Place, list[dict[str, Any]]] = {}
     for row in rows:
@@ -340,7 +362,10 @@ def _count_once(rows: Sequence[dict[str, Any]], prefer: Mapping[str, Mapping[str
 def _choose_row(
     candidates: Sequence[dict[str, Any]], preferred: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the first row with a value of ours and, if possible, with the preferred keys."""
+    """Return the first row that has a value of ours and the preferred values of keys.
+
+    If no row has both, the value of ours takes precedence over the preferred values.
+    """
     with_value = [row for row in candidates if row["ours"] is not None] or candidates
     with_preferred_keys = [
         row for row in with_value if all(row[key] == value for key, value in preferred.items())
@@ -387,14 +412,19 @@ def rows_of(
     rows: dict[tuple[str, ...], dict[str, Number]] = {}
     for number in numbers_of(frame):
         row = tuple(getattr(number, key) for key in by)
-        column_keys = [getattr(number, key) for key in (*across, "measure")]
-        column = " ".join(filter(None, column_keys))
+        names_of_column = [getattr(number, key) for key in (*across, "measure")]
+        column = " ".join(filter(None, names_of_column))
         rows.setdefault(row, {})[column] = number
     return rows
 
 
 def of_display(ours: pd.DataFrame, inputs: DisplayInputs) -> pd.DataFrame:
-    """Add two columns to our rows: the origin of the predictions, and the display as `tables`."""
+    """Add two columns to our rows: the predictions' origin, and the display's name as `tables`.
+
+    Args:
+        ours: Our rows of the frame of numbers.
+        inputs: Inputs of the display.
+    """
     origin_by_metric_file = {run.metrics: run.origin for run in inputs.runs}
 
     def join_origins(files: Sequence[str]) -> str:
@@ -414,16 +444,19 @@ def _catalogue(inputs: DisplayInputs) -> Catalogue:
 def printed_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the printed numbers in a table's input files; empty for the user's own data."""
     catalogue = _catalogue(inputs)
-    files = {}
-    if inputs.data != "own":
-        files = {name: inputs.files[name] for name in catalogue if name in inputs.files}
+    names = [] if inputs.data == "own" else [name for name in catalogue if name in inputs.files]
+    files = {name: inputs.files[name] for name in names}
     return printed_frame(files, catalogue, inputs.names())
 
 
 def numbers_for(inputs: DisplayInputs, ours: pd.DataFrame) -> pd.DataFrame:
     """Return the frame of numbers of a table.
 
-    The frame contains our numbers in the table, and the numbers that the paper prints in it.
+    The frame contains our numbers in the table, and the numbers that the paper prints in the table.
+
+    Args:
+        inputs: Inputs of the table.
+        ours: Our rows of the frame.
     """
     catalogue = _catalogue(inputs)
     printed = _replace_any(printed_numbers(inputs), ours)
@@ -446,7 +479,7 @@ def write_numbers(path: str | Path, frame: pd.DataFrame, *, without_empty: bool 
     Args:
         path: Path of the CSV file.
         frame: Frame of numbers.
-        without_empty: Whether to omit columns without values, except for `ours` and `printed`.
+        without_empty: Whether to omit columns without values, other than `ours` and `printed`.
     """
     texts = frame.copy()
     for column, separator in _SEPARATORS.items():
@@ -475,7 +508,7 @@ def frame_of(numbers: Iterable[Number]) -> pd.DataFrame:
 
 
 def read_numbers(path: str | Path) -> list[Number]:
-    """Read a CSV that `write_numbers` wrote with all columns.
+    """Read the numbers in a CSV file that `write_numbers` wrote with all columns.
 
     Raises:
         UserError: The file is missing or is not a CSV of numbers.

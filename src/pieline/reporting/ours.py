@@ -36,7 +36,7 @@ DEVIATION = "_std"
 
 @dataclass
 class OurNumbers:
-    """Collects our rows of the frame of numbers.
+    """Collects rows of the frame of numbers that contain our values.
 
     Attributes:
         study: Name of the study.
@@ -57,7 +57,7 @@ class OurNumbers:
         not_run: str = "",
         **columns: Any,
     ) -> None:
-        """Add one row per measure of a metric record.
+        """Add one row per measure, with the measure's value in a metric record.
 
         Args:
             keys: Values of `KEYS` that are not empty.
@@ -65,8 +65,8 @@ class OurNumbers:
             record: Metric record; None if there is no record, as `not_run` explains.
             files: Metric files that contain the record.
             obstacles: Reasons why the numbers cannot be compared with printed numbers.
-            not_run: Why there is no record; empty if there is one.
-            columns: Values of other columns.
+            not_run: Why there is no record; empty if there is a record.
+            columns: Values of other columns in `OURS`, by column.
         """
         shared = {
             **dict.fromkeys(KEYS, ""),
@@ -81,7 +81,7 @@ class OurNumbers:
         self.rows += [{**shared, **measure.row(record)} for measure in measures]
 
     def frame(self) -> pd.DataFrame:
-        """Return the rows as a frame with the columns `KEYS` and `OURS`."""
+        """Return the collected rows as a frame with the columns `KEYS` and `OURS`."""
         return pd.DataFrame(self.rows, columns=[*KEYS, *OURS]).astype(
             {"ours": float, "low": float, "high": float, "deviation": float}
         )
@@ -99,12 +99,12 @@ def of_runs(
 
     Args:
         inputs: Inputs of the display, which contain all runs.
-        records: Metric records and the paths of their files.
+        records: Metric records, each with the path of its file.
         measures: Measures to read from each record.
         keys: Function from a record to the values of `KEYS` that identify its run.
         obstacles: Function from a record to the reasons why its numbers cannot be compared with
             printed numbers.
-        columns: Functions from a record to the value of another column, by column.
+        columns: Functions from a record to the value of another column in `OURS`, by column.
     """
     numbers = OurNumbers(inputs.study)
     for record, path in records:
@@ -118,22 +118,25 @@ def of_runs(
         )
     # A run of which every seed is impossible has one row, with an empty seed.
     keys_of_possible_runs = [{**run.keys, "seed": ""} for run in inputs.runs if not run.not_run]
-    added: list[Mapping[str, str]] = []
+    keys_of_added_rows: list[Mapping[str, str]] = []
     for run in inputs.left_out():
         keys_without_seed = {**run.keys, "seed": ""}
         has_other_seeds = keys_without_seed in keys_of_possible_runs
         keys_of_row = run.keys if has_other_seeds else keys_without_seed
-        if keys_of_row not in added:
-            added.append(keys_of_row)
+        if keys_of_row not in keys_of_added_rows:
+            keys_of_added_rows.append(keys_of_row)
             numbers.add(keys_of_row, measures, None, not_run=run.not_run)
     return numbers.frame()
 
 
 def over_seeds(ours: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean of each number over seeds, followed by a row for the deviation (ddof 1).
+    """Return a row for the mean of each number over seeds, and a row for the deviation (ddof 1).
 
-    A mean is unknown if the value of any seed is unknown. Runs without a record have a row only if
-    no seed has a record.
+    A mean is unknown if the value of any seed with a metric record is unknown. If no seed has a
+    metric record, the rows state why the first run has none.
+
+    Args:
+        ours: Our rows of the frame of numbers, one per number and seed.
     """
     keys_without_seed = [key for key in KEYS if key != "seed"]
     has_record = ours["not_run"] == ""

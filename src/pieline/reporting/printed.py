@@ -31,9 +31,9 @@ class PrintedFile(Frozen):
     """Columns, size and digest of a file in published/, which reveal changes to printed numbers.
 
     Attributes:
-        texts: Names of the columns with texts.
-        numbers: Names of the columns with numbers or empty cells.
-        rows: Number of rows.
+        texts: Names of the columns that contain texts.
+        numbers: Names of the columns that contain only numbers and empty cells.
+        rows: Number of rows below the header.
         sha256: SHA-256 of the file.
     """
 
@@ -52,7 +52,8 @@ class Comparison(Frozen):
         comparable: Whether there is a printed number and no obstacle to the comparison, such as
             different data or a different checkpoint.
         reason: Why the numbers cannot be compared or why our number is missing. For a number that
-            is within sampling range for only some readings, these readings. Otherwise empty.
+            is within sampling range for only some readings, a text that lists these readings.
+            Otherwise empty.
         tolerance: Largest difference that counts as reproduced, in the unit of the numbers.
         ranges: Sampling ranges by reading (possible interpretation) of the printed number. Our
             number is within sampling range if at least one range contains it.
@@ -69,7 +70,7 @@ class Comparison(Frozen):
 
     @property
     def reproduced(self) -> Reproduced | None:
-        """Whether our number reproduces the printed number; None if they cannot be compared."""
+        """Whether our number reproduces the printed number; None if the two cannot be compared."""
         if not self.comparable or self.difference is None:
             return None
         decimals = 2 if self.decimals is None else self.decimals
@@ -89,7 +90,7 @@ class Comparison(Frozen):
         return [reading for reading, (low, high) in self.ranges.items() if low <= self.ours <= high]
 
     def allowed(self) -> str:
-        """Format the sampling range of each reading; without ranges, format the tolerance."""
+        """Return the sampling range of each reading as text or, without ranges, the tolerance."""
         if not self.ranges:
             return f"{self.tolerance:g}"
         return "; ".join(
@@ -121,7 +122,13 @@ class StatedText(Frozen):
 
 
 def state(ours: str, printed: str, *, reason: str = "") -> StatedText:
-    """Compare our text with the printed text, unless `reason` already describes the difference."""
+    """Return our text and the printed text, with the result of their comparison as the reason.
+
+    Args:
+        ours: Our text; empty if it is missing.
+        printed: The printed text; empty if it is missing.
+        reason: Reason that replaces the comparison; if it is empty, the texts are compared.
+    """
     if reason:
         return StatedText(ours=ours, printed=printed, reason=reason)
     if not printed:
@@ -136,7 +143,7 @@ def state(ours: str, printed: str, *, reason: str = "") -> StatedText:
 
 
 def _normalize_spelling(text: str) -> str:
-    """Remove the words "license" and "agreement", and replace spaces and underscores by hyphens."""
+    """Remove "license" and "agreement" from a text; replace spaces and underscores by hyphens."""
     return re.sub(r"[\s_-]+", "-", _LICENCE_WORDS.sub("", text))
 
 
@@ -230,7 +237,7 @@ def read_published(
 
     Returns:
         The numbers of each row by column, by the values of the row's `keys`. Empty cells and texts
-        are omitted. 110M becomes 110,000,000.
+        are omitted. The text 110M is returned as 110,000,000.
 
     Raises:
         UserError: A key column is missing, or the file does not match its entry in schema.yaml.
@@ -250,7 +257,7 @@ def read_published(
 
 
 def number_in(text: str) -> float | None:
-    """Parse a number, in which M means million and B billion; None if the text is not a number."""
+    """Parse a number with an optional M (million) or B (billion); None if the text is no number."""
     suffix = text[-1:]
     digits = text.removesuffix(suffix) if suffix in _SCALES else text
     try:
@@ -260,7 +267,7 @@ def number_in(text: str) -> float | None:
 
 
 def rounded(value: float | None, decimals: int) -> str:
-    """Format a number with fixed decimals, without a negative zero; empty if it is unknown."""
+    """Format a number with fixed decimals, without a negative zero; empty if the value is None."""
     if value is None:
         return ""
     text = f"{value:.{decimals}f}"
@@ -268,7 +275,7 @@ def rounded(value: float | None, decimals: int) -> str:
 
 
 def general(value: float | None) -> str:
-    """Format a setting without trailing zeros, such as 2e-5; empty if it is unknown."""
+    """Format a number without trailing zeros, such as `2e-5`; empty if the value is None."""
     return "" if value is None else f"{value:g}".replace("e-0", "e-")
 
 
@@ -278,5 +285,5 @@ def probability(value: float) -> str:
 
 
 def per_cent(share: float | None) -> float | None:
-    """Convert a fraction to percent; None stays None."""
+    """Convert a fraction to percent; None if the fraction is None."""
     return None if share is None else 100 * share

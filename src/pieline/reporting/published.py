@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Place":
-        """Return the place that `str` formatted as this text."""
+        """Parse the text of a place that `str` returned."""
         file, *row, column = text.split(" | ")
         return cls(file, tuple(row), column)
 
@@ -160,13 +160,13 @@ def printed_frame(
     catalogue: Catalogue,
     models: Mapping[str, Collection[str]],
 ) -> pd.DataFrame:
-    """Return one row per printed number, with the same keys as our numbers.
+    """Return a frame with one row per printed number, with the same keys as our numbers.
 
     Args:
         files: Paths of files in published/, by name without extension.
-        catalogue: Printed tables by name.
+        catalogue: Printed tables by name of their file.
         models: Names of models in models.yaml, by the name that the papers print. A number has one
-            row per name.
+            row per name in models.yaml.
     """
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     repeated_in: dict[Place, list[str]] = {}
@@ -194,7 +194,7 @@ def printed_frame(
 
 
 def first_table(shown_by: Sequence[str]) -> str:
-    """Return the first of the tables that show a printed number; empty if no table shows it."""
+    """Return the first of the names of the tables that show a number; empty if there are none."""
     return shown_by[0] if shown_by else ""
 
 
@@ -212,7 +212,7 @@ def read_released(
         models: Names of models in models.yaml, by the name that the papers print.
 
     Returns:
-        A frame with one row per score and model; None if the scores are not among the files.
+        A frame with one row per score and model; None if `files` does not contain the scores.
     """
     if RELEASED_RUN not in files:
         return None
@@ -237,7 +237,7 @@ def read_released(
 def _numbers_in_file(name: str, path: str | Path, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     """Yield the numbers in a file of published/, with the columns of the frame and `repeats`.
 
-    `repeats` is the place of the number that a number repeats; None if it repeats no number.
+    `repeats` is the place of the other number that the yielded number repeats, or None.
     """
     table, rows = catalogue[name], read_printed(path)
     if name == TEXT_NUMBERS:
@@ -276,11 +276,12 @@ def _numbers_of_table(
                 continue
             place = _place(name, table, row, column)
             number = _describe_number(printed, place, table, row, catalogue)
+            # A deviation has the spread of the mean beside it.
             column_of_mean = column.removesuffix(DEVIATION)
             yield {
                 **number,
                 # All numbers of a column have the decimals of the most precise one.
-                "printed_decimals": max(_decimals(other[column]) for other in rows),
+                "printed_decimals": max(_decimals(any_row[column]) for any_row in rows),
                 "spread": spreads_of_row.get(column_of_mean),
                 "ddof": tuple(table.seeds.ddof) if table.seeds else (),
                 "pool": _pool(table, row, rows, spreads, column_of_mean),
@@ -301,14 +302,14 @@ def _describe_number(
     row: Mapping[str, str],
     catalogue: Catalogue,
 ) -> dict[str, Any]:
-    """Return the columns of a printed number that do not depend on the other numbers.
+    """Return the columns of a printed number that do not depend on other printed numbers.
 
     Args:
-        printed: The number.
-        place: Its place.
-        table: Entry of the place's file.
-        row: Row of the number, by column.
-        catalogue: Printed tables by name.
+        printed: The printed number.
+        place: Place of the number in published/.
+        table: Entry of published/tables.yaml for the file that contains the number.
+        row: Texts in the number's row, by column.
+        catalogue: Printed tables by name of their file.
     """
     keys = {
         **dict.fromkeys(KEYS, ""),
@@ -318,7 +319,9 @@ def _describe_number(
         **table.where,
     }
     keys["measure"] = keys["measure"] or place.column.replace("_pct", "")
-    tolerances = [each.points for each in table.tolerances if each.applies(keys, printed)]
+    tolerances = [
+        tolerance.points for tolerance in table.tolerances if tolerance.applies(keys, printed)
+    ]
     decimals = _decimals(row[place.column])
     return {
         **keys,
@@ -340,7 +343,14 @@ def _describe_number(
 def _repeated_place(
     place: Place, table: PrintedTable, row: Mapping[str, str], catalogue: Catalogue
 ) -> Place | None:
-    """Return the place of the number that a number repeats; None if it repeats no other number."""
+    """Return the place of the number that a cell repeats; None if the cell repeats no other cell.
+
+    Args:
+        place: Place of the cell.
+        table: Entry of published/tables.yaml for the file that contains the cell.
+        row: Texts in the cell's row, by column.
+        catalogue: Printed tables by name of their file.
+    """
     repeated = table.repeats.get(place.column)
     if repeated is None:
         return None
@@ -353,7 +363,10 @@ def _decimals(text: str) -> int:
 
 
 def _spreads(table: PrintedTable, row: Mapping[str, str]) -> dict[str, Spread]:
-    """Return the spread of each mean in a row, by column; empty for a table without seeds."""
+    """Return the mean, deviation and number of seeds of each mean in a row, by column of the mean.
+
+    The result is empty if the printed numbers of the table are not means over seeds.
+    """
     if not table.seeds:
         return {}
     spreads = {}
@@ -379,6 +392,13 @@ def _pool(
 
     These are the spreads of the same column, over several seeds, in the rows with the same language
     and number of seeds. The result is empty if the table does not pool deviations.
+
+    Args:
+        table: Entry of published/tables.yaml for the table.
+        row: The row, by column.
+        rows: All rows of the table.
+        spreads: Spreads of each of `rows`, by column.
+        column: Column of the mean.
     """
     if not (table.seeds and table.seeds.pooled):
         return ()

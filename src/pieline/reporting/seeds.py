@@ -56,9 +56,10 @@ def mean_ranges(
         decimals: Decimals of the printed numbers.
 
     Returns:
-        The ranges by reading; empty if there is neither a printed deviation nor a pool.
+        Lower and upper bound of our mean, by reading of the printed number; empty if there is
+            neither a printed deviation nor a pool.
     """
-    # Imported here because importing scipy takes half the time of making a table without seeds.
+    # Imported here because the import takes half the time of making a table without seeds.
     from scipy.special import stdtrit
 
     if pool and not printed.deviation:
@@ -73,6 +74,7 @@ def mean_ranges(
         variance = _variance(printed, possible_ddof)
         printed_squared_error = variance / printed.seeds
         if ours.deviation is None:
+            # Without a deviation of ours, our values are assumed to vary as the printed values do.
             our_squared_error = variance / ours.seeds
         else:
             our_squared_error = ours.deviation**2 / ours.seeds
@@ -89,6 +91,12 @@ def _welch_degrees(
     """Return the degrees of freedom of Welch's t interval for the difference between two means.
 
     If our deviation is missing or 0, only the printed deviation contributes.
+
+    Args:
+        ours: Mean and deviation over our seeds.
+        our_squared_error: Squared standard error of our mean.
+        printed: Mean and deviation over the paper's seeds.
+        printed_squared_error: Squared standard error of the printed mean.
     """
     if not ours.deviation:
         return float(printed.seeds - 1)
@@ -137,10 +145,11 @@ def deviation_ranges(
 
 
 def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
-    """Return the difference that two medians over the same rows exceed with a probability of 5%.
+    """Return the difference between two medians that is exceeded with a probability of 5%.
 
-    The probability is estimated from 4,000 simulated pairs of medians. For each median, a value is
-    drawn for every row from a normal distribution with the row's mean and standard error.
+    The difference is estimated from 4,000 simulated pairs of medians over the same rows. For each
+    median, a value is drawn for every row from a normal distribution with the row's mean and
+    standard error.
 
     Args:
         rows: Printed rows over which the median is taken.
@@ -155,7 +164,7 @@ def median_tolerance(rows: Sequence[Spread], pool: Sequence[Spread]) -> float:
 
 
 def pooled(rows: Sequence[Spread]) -> tuple[float, int]:
-    """Return the pooled deviation (ddof 1) of rows, and its degrees of freedom.
+    """Return the pooled deviation (ddof 1) of rows, and the degrees of freedom of this deviation.
 
     The pooled deviation is the root of the rows' mean variance, weighted by degrees of freedom.
     """
@@ -165,19 +174,19 @@ def pooled(rows: Sequence[Spread]) -> tuple[float, int]:
 
 
 def _variance(printed: Spread, ddof: int, *, rounding: float = 0.0) -> float:
-    """Return the variance with ddof 1 behind a printed deviation, which is rounded.
+    """Return the variance (ddof 1) that corresponds to a printed deviation.
 
     Args:
         printed: Mean and deviation over the paper's seeds.
         ddof: Value of ddof in the printed deviation.
-        rounding: Unrounded deviation minus printed deviation.
+        rounding: Assumed difference between the unrounded deviation and the printed deviation.
     """
     deviation = max(0.0, (printed.deviation or 0.0) + rounding)
     return deviation**2 * (printed.seeds - ddof) / (printed.seeds - 1)
 
 
 def _rounding(decimals: int) -> float:
-    """Return the largest difference between a number and its rounded value."""
+    """Return the largest difference between a number and the number rounded to these decimals."""
     return 0.5 * 10.0**-decimals
 
 

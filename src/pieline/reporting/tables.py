@@ -16,7 +16,7 @@ from pieline.reporting.ours import DEVIATION
 from pieline.reporting.printed import StatedText, probability, rounded
 
 _STATED_REASONS = 3
-"""Largest number of reasons that a caption lists."""
+"""Largest number of reasons that a note below a table lists."""
 BESIDE = "The printed value is shown where it differs from ours."
 
 
@@ -128,19 +128,19 @@ class TableContent:
 
     @property
     def titled(self) -> bool:
-        """Whether a first column shows group titles."""
+        """Whether the table has a first column that shows the titles of groups."""
         return any(group.title for group in self.groups)
 
     @property
     def label_columns(self) -> int:
-        """Number of columns before the cells: labels and, if there are any, group titles."""
+        """Number of columns before the cells: those of labels and, if any, that of group titles."""
         rows = self.groups[0].rows if self.groups else ()
         labels = len(rows[0].labels) if rows else 1
         return labels + 1 if self.titled else labels
 
     @property
     def columns(self) -> int:
-        """Number of all columns."""
+        """Number of columns of the table, including label columns."""
         return sum(head.span for head in self.heads[-1])
 
     @property
@@ -155,15 +155,16 @@ class TableContent:
 
     @property
     def footnotes(self) -> dict[str, str]:
-        """Mark of each footnote (a, b, …) by its text, the reason why no run computed a row."""
-        reasons: dict[str, str] = {}
+        """Mark of each footnote (a, b, …), by the reason why no run computed a row."""
+        mark_by_reason: dict[str, str] = {}
         for group in self.groups:
             for row in group.rows:
-                if row.reason and row.reason not in reasons:
-                    place = len(reasons)
-                    has_letter = place < len(ascii_lowercase)
-                    reasons[row.reason] = ascii_lowercase[place] if has_letter else f"a{place}"
-        return reasons
+                if row.reason and row.reason not in mark_by_reason:
+                    index = len(mark_by_reason)
+                    has_letter = index < len(ascii_lowercase)
+                    mark = ascii_lowercase[index] if has_letter else f"a{index}"
+                    mark_by_reason[row.reason] = mark
+        return mark_by_reason
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def make_table(
     ours: Callable[[DisplayInputs], pd.DataFrame] | None,
     inputs: DisplayInputs,
 ) -> tuple[TableContent, pd.DataFrame | None]:
-    """Return the content of a table and its frame of numbers.
+    """Return the content of a table, and the table's frame of numbers; None for a table of texts.
 
     Args:
         layout: Function that returns the content. Its arguments are the frame of numbers, unless
@@ -223,9 +224,9 @@ def make_table(
 
 
 def _note_on_comparisons(content: TableContent) -> list[str]:
-    """Return a note with the reasons why numbers are not compared with the printed numbers.
+    """Return a list of one note with the reasons why numbers are not compared with the paper's.
 
-    The list is empty if all numbers are compared.
+    The list is empty if all numbers that the paper prints are compared.
     """
     reasons: list[str] = []
     for group in content.groups:
@@ -238,10 +239,10 @@ def _note_on_comparisons(content: TableContent) -> list[str]:
                     reasons.append(number.reason)
     if not reasons:
         return []
-    stated = "; ".join(reasons[:_STATED_REASONS])
+    stated_reasons = reasons[:_STATED_REASONS]
     if len(reasons) > _STATED_REASONS:
-        stated += "; and other reasons, which the CSV states"
-    return [f"Not compared with printed numbers: {stated}."]
+        stated_reasons.append("and other reasons, which the CSV states")
+    return [f"Not compared with printed numbers: {'; '.join(stated_reasons)}."]
 
 
 def _remove_printed_texts(content: TableContent) -> TableContent:
@@ -303,13 +304,13 @@ def write_table(
 
 
 def _model_of(row: Row) -> str:
-    """Return the model of a row of numbers; empty for other rows."""
+    """Return the name of the model in a row of numbers; empty for a row without numbers."""
     models = [cell.number.model for cell in row.cells if cell.number]
     return models[0] if models else ""
 
 
 def _text_lines(content: TableContent) -> Iterable[dict[str, str]]:
-    """Yield one line of the CSV file per cell of a table of texts."""
+    """Yield the fields of one line of the CSV file for each cell of a table of texts."""
     heads_of_cells = content.heads[-1][content.label_columns :]
     for group in content.groups:
         for row in group.rows:
@@ -324,7 +325,7 @@ def _text_lines(content: TableContent) -> Iterable[dict[str, str]]:
 
 
 def shown(cell: Cell) -> ShownCell:
-    """Return the texts and appearance of a cell."""
+    """Return the texts to show in a cell, and the appearance of the cell."""
     if cell.stated:
         return ShownCell(
             ours=cell.text or cell.stated.ours or "–",
@@ -359,7 +360,7 @@ def shown(cell: Cell) -> ShownCell:
 
 
 def _format_mean(mean: float | None, deviation: float | None, decimals: int) -> str:
-    """Format a mean with its deviation, if any; a dash if the mean is unknown."""
+    """Format a mean with its deviation, if that is known; a dash if the mean is unknown."""
     if mean is None:
         return "–"
     spread = f" ± {rounded(deviation, decimals)}" if deviation is not None else ""
@@ -371,7 +372,8 @@ def mark_best(content: TableContent, *, different: int = 1) -> TableContent:
 
     Args:
         content: The table.
-        different: Number of distinct values that a column must have to show its best value in bold.
+        different: Number of distinct displayed numbers that a column must contain for its best
+            number to be in bold.
     """
     rows = [row for group in content.groups for row in group.rows]
     columns = max((len(row.cells) for row in rows), default=0)
@@ -393,10 +395,10 @@ def mark_best(content: TableContent, *, different: int = 1) -> TableContent:
 
 
 def _best_number(cells: Iterable[Cell], different: int) -> str | None:
-    """Return the best displayed number of a column.
+    """Return the best number of a column, as displayed.
 
-    The result is None if neither high nor low numbers are better, or if the column has fewer than
-    `different` distinct numbers.
+    The result is None if neither high nor low numbers are better, or if the column contains fewer
+    than `different` distinct displayed numbers.
     """
     numbers = [cell.number for cell in cells if cell.number]
     displayed_numbers = {number.shown for number in numbers if number.shown}
@@ -445,7 +447,7 @@ class Column:
 
 
 def interval_text(number: Number, decimals: int) -> str:
-    """Format our value with its interval; empty if the number has no interval."""
+    """Format our value of a number with the 95% interval; empty if the number has no interval."""
     if number.low is None or number.high is None:
         return ""
     interval = f"[{rounded(number.low, decimals)}, {rounded(number.high, decimals)}]"
@@ -462,10 +464,10 @@ def headers(labels: Iterable[str], columns: Iterable[Column] = ()) -> tuple[Head
 def in_order(
     rows: Mapping[tuple[str, ...], dict[str, Number]], inputs: DisplayInputs
 ) -> dict[tuple[str, ...], dict[str, Number]]:
-    """Select the rows of the models in `inputs`, and sort the rows by model.
+    """Return the rows of the models that the table shows, in the order of the models in `inputs`.
 
-    If the table also has rows of models that only the paper has, rows with results of this run come
-    first, in the order of `rows`.
+    If the table also shows the paper's other models, rows with results of this run come first, in
+    the order of `rows`.
 
     Args:
         rows: Rows as `rows_of` returns them; the first key of each row is the model.
@@ -474,10 +476,12 @@ def in_order(
     place_of_model = {model.name: place for place, model in enumerate(inputs.row_models())}
 
     def place(keys: tuple[str, ...]) -> int:
+        """Return the place of the row with these keys; rows with equal places keep their order."""
+        model, *_ = keys
         has_results = any(number.files for number in rows[keys].values())
         if has_results and inputs.rows == "paper":
-            return -1
-        return place_of_model[keys[0]]
+            return -1  # before all models
+        return place_of_model[model]
 
     selected = [keys for keys in rows if keys[0] in place_of_model]
     return {keys: rows[keys] for keys in sorted(selected, key=place)}
@@ -486,11 +490,11 @@ def in_order(
 def number_row(
     labels: tuple[str, ...], columns: Iterable[Column], numbers: Mapping[str, Number]
 ) -> Row:
-    """Return a row of numbers; the row states why its numbers are missing if there is one reason.
+    """Return a row of numbers; if all its numbers are missing for one reason, the row states it.
 
     Args:
         labels: Texts of the label columns.
-        columns: The other columns.
+        columns: Columns after the label columns.
         numbers: Numbers of the row by measure.
     """
     cells = tuple(column.cell(numbers) for column in columns)
