@@ -127,6 +127,7 @@ def _fields_from_options(options: argparse.Namespace) -> dict[str, Any]:
         value = getattr(options, f"field_{field}")
         if value is None:
             continue
+        # The values of other fields are texts, which YAML might read as numbers or null.
         is_text = field not in ("max_length", "trained_with_instructions")
         option = f"--{field.replace('_', '-')}"
         fields[field] = value if is_text else parse_yaml(value, where=option)
@@ -203,7 +204,7 @@ def _score_models(options: argparse.Namespace) -> None:
         # The last job prints the scores, so it also runs if all results are up to date.
         run_options = ["--cores", options.cores, "--forcerun", "provenance"]
     elif chat_models:
-        run_options = ["--cores", "1"]
+        run_options = ["--cores", "1"]  # to run the job that estimates the cost
     else:
         run_options = ["-n"]
     commands = scoring_commands(

@@ -201,7 +201,7 @@ def _result(number: Number, evaluation_name: str, data: str, conditions: Json) -
     }
     if is_percent:
         metric["metric_unit"] = "proportion"
-    assert number.ours is not None
+    assert number.ours is not None  # see `_is_score`
     score: Json = {"score": to_fraction(number.ours)}
     if number.low is not None and number.high is not None:
         interval = {
@@ -240,8 +240,8 @@ def _samples(study: str, metric: MetricFile, rows: list[Json], record: Json) -> 
     if item_score in result_ids:
         shared_fields["evaluation_result_id"] = item_score
     items_are_queries = "query" in rows[0]
-    samples = _query_samples if items_are_queries else _sentence_samples
-    for sample in samples(metric, rows):
+    samples_of_rows = _query_samples if items_are_queries else _sentence_samples
+    for sample in samples_of_rows(metric, rows):
         yield {**shared_fields, **sample}
 
 

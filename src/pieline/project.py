@@ -303,7 +303,7 @@ class Project:
         entry = self.entry(model)
         files_and_folders: list[Path] = []
         if isinstance(entry, CheckpointEntry) and entry.source == "folder":
-            files_and_folders.append(Path(str(vars(entry)["path"])))
+            files_and_folders.append(Path(str(entry.path)))
         if isinstance(entry, EmbedderEntry) and entry.adapter:
             files_and_folders.append(Path(entry.adapter))
         files: set[Path] = set()

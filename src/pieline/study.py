@@ -170,7 +170,9 @@ class Study(ABC, Generic[S]):
         names = [raw_name(path) for path in raw_paths]
         missing = [name for name in names if not self.project.is_available(name)]
         if missing:
-            corpora = sorted({name.partition("/")[0].removesuffix("-jam") for name in missing})
+            folders = {name.partition("/")[0] for name in missing}
+            # The README of ID10M also describes the files of ID10M-JAM.
+            corpora = sorted({folder.removesuffix("-jam") for folder in folders})
             descriptions = [f"data/sample/{corpus}/README.md" for corpus in corpora]
             raise UserError(
                 f"missing {' and '.join(missing)}, required by this configuration of {self.name}",

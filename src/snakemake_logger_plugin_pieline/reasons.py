@@ -103,9 +103,9 @@ def _describe_changed_params(change: str) -> list[str]:
     before, now = _values_before_and_now(change)
     contents_before, contents_now = _file_contents(before), _file_contents(now)
     files = {content.split()[0] for content in contents_before ^ contents_now}
-    old = [_parse(value) for value in before if not _lists_files(value)]
-    new = [_parse(value) for value in now if not _lists_files(value)]
-    differences = list(dict.fromkeys(_differences_of_params(old, new)))
+    others_before = [_parse(value) for value in before if not _lists_files(value)]
+    others_now = [_parse(value) for value in now if not _lists_files(value)]
+    differences = list(dict.fromkeys(_differences_of_params(others_before, others_now)))
     # If the models of a display changed, other params of the display changed as a result.
     model_differences = [text for text in differences if text.startswith("models ")]
     differences = model_differences or differences

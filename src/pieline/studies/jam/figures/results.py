@@ -164,6 +164,7 @@ ACCURACY_VS_DRIFT = Figure(
 
 
 _PAPER_SETTINGS = ("zero_shot", "few_shot_sc_cotbest")
+"""Prompt settings of the panels in the paper's Figure 2."""
 
 
 def _printed_drifts(inputs: DisplayInputs) -> dict[RunKey, _Mark]:

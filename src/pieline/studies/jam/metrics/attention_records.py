@@ -12,8 +12,8 @@ class AttendedVariant(Frozen):
     Attributes:
         id: Variant id.
         words: Words up to the end of the PIE, because causal models do not attend to later words.
-        pie_words: Indices of the PIE's words.
-        cue_words: Indices of the content words of the added context.
+        pie_words: Indices in `words` of the PIE's words.
+        cue_words: Indices in `words` of the content words of the added context.
         by_layer: Attention from the PIE to each word, one row per layer, averaged over heads.
         cue_share: Share of the attention to context words that falls on cue words, by layer and
             head (see `pieline.studies.jam.metrics.attention.cue_shares`).
@@ -60,9 +60,9 @@ class AttentionMetrics(Measured):
         model: Name of the analyzed model in models.yaml.
         judged_by: Runs that determine which variants mislead.
         pairs: Analyzed pairs.
-        misleading: Share of the PIE's attention that falls on cue words, for MIS variants.
-        resolved: Share of the PIE's attention that falls on cue words, for COR variants.
-        difference: Share of the MIS variant minus share of the COR variant in the same pair.
+        misleading: Mean share of the PIE's attention that falls on cue words in MIS variants.
+        resolved: Mean share of the PIE's attention that falls on cue words in COR variants.
+        difference: Mean of the differences between the shares in a pair (MIS minus COR).
     """
 
     language: str

@@ -21,7 +21,7 @@ Counts = NDArray[np.float64]
 
 
 class JudgedOriginal(Frozen):
-    """Correctness of a model on an original and its variants.
+    """Whether a model was right about an original and about each of its variants.
 
     Attributes:
         id: Original id.

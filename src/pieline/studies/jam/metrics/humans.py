@@ -49,7 +49,7 @@ class LabeledVariant(Frozen):
         first: Label by the first annotator.
         second: Label by the second annotator.
         origin: Whether people gave the labels, or a simulation.
-        shown: Texts that the annotators saw, if they are recorded.
+        shown: Texts of the variant that the annotators saw; empty if unknown.
     """
 
     variant_id: Id
@@ -334,7 +334,7 @@ def human_metrics(
 def _check_labels(
     labels: Sequence[LabeledVariant], variants: Mapping[str, JamSentence], *, where: str | Path
 ) -> None:
-    """Raise a `UserError` unless each label is about a known variant of a different original.
+    """Raise a `UserError` if labels are about unknown variants, other texts or the same original.
 
     `variants` are the known variants by id.
     """

@@ -108,13 +108,13 @@ def datasets(inputs: DisplayInputs) -> TableContent:
             if file_pattern.format(language=language) in public_files
         }
         our_codes = " ".join(code for code in printed_codes.split() if code in available_codes)
-        if not our_codes:
-            stated = state(our_codes, printed_codes, reason=_UNREAD)
-            rows.append(text_row((dataset,), stated, reason=_UNREAD))
-        else:
+        if our_codes:
             is_complete = our_codes == printed_codes
             reason = "" if is_complete else "this project reads no file in the others"
             rows.append(text_row((dataset,), state(our_codes, printed_codes, reason=reason)))
+        else:
+            stated = state(our_codes, printed_codes, reason=_UNREAD)
+            rows.append(text_row((dataset,), stated, reason=_UNREAD))
     return TableContent(
         heads=(headers(["Dataset", "Languages here"]),),
         groups=(Group(tuple(rows)),),

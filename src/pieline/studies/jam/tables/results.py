@@ -441,7 +441,7 @@ def _single_seed_ranges(numbers: pd.DataFrame, columns: Sequence[Column]) -> lis
             half_widths_of_language = half_widths[get_language(number.language).label]
             if number.range_low is not None and number.range_high is not None:
                 half_width = (number.range_high - number.range_low) / 2
-                symbol = column.header.partition(" ")[0]
+                symbol = column.header.partition(" ")[0]  # such as ND_M of "ND_M (%) ↓"
                 largest = max(half_widths_of_language.get(symbol, 0.0), half_width)
                 half_widths_of_language[symbol] = largest
     if not half_widths:
