@@ -270,7 +270,8 @@ def check_kept(
     sidecar_by_path: dict[str, Sidecar] = {}
     problem_by_path: dict[str, UserError] = {}
     for path in sorted(kept):
-        if not (is_made(path) and Path(path).exists() and Path(sidecar_of(path)).exists()):
+        can_be_checked = is_made(path) and Path(path).exists() and Path(sidecar_of(path)).exists()
+        if not can_be_checked:
             continue
         try:
             sidecar_by_path[path] = load_sidecar(path)

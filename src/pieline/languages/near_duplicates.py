@@ -27,12 +27,12 @@ def near_duplicates(texts: Sequence[str]) -> Iterator[tuple[int, int, float]]:
         The positions of the two texts, and their similarity (0 to 100).
     """
     plain_texts = [normalize(text) for text in texts]
-    for one, other in _pairs_with_shared_triples(plain_texts):
-        if plain_texts[one] == plain_texts[other]:
+    for first, second in _pairs_with_shared_triples(plain_texts):
+        if plain_texts[first] == plain_texts[second]:
             continue
-        similarity = fuzz.ratio(plain_texts[one], plain_texts[other])
+        similarity = fuzz.ratio(plain_texts[first], plain_texts[second])
         if similarity >= NEAR_DUPLICATE:
-            yield one, other, similarity
+            yield first, second, similarity
 
 
 def _pairs_with_shared_triples(plain_texts: Sequence[str]) -> list[tuple[int, int]]:
@@ -48,9 +48,9 @@ def _pairs_with_shared_triples(plain_texts: Sequence[str]) -> list[tuple[int, in
     needed_counts = [_SHARED_TRIPLES * len(triples) for triples in triples_by_text]
     # Filter before sorting, because few pairs share that many triples.
     pairs = []
-    for (one, other), count in shared_triples.items():
-        if count >= min(needed_counts[one], needed_counts[other]):
-            pairs.append((one, other))
+    for (first, second), count in shared_triples.items():
+        if count >= min(needed_counts[first], needed_counts[second]):
+            pairs.append((first, second))
     return sorted(pairs)
 
 

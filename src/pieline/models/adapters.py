@@ -111,11 +111,11 @@ def _require_declared(changed: set[str], declared: set[str], prefix: str, folder
         if _UNUSED_LAYER in name:
             continue
         if name in declared:
-            verb, includes = "has no weights for", "include"
+            problem = f"it has no weights for {prefix}{name}, which target_modules include"
         else:
-            verb, includes = "has weights for", "do not include"
+            problem = f"it has weights for {prefix}{name}, which target_modules do not include"
         raise UserError(
-            f"it {verb} {prefix}{name}, which target_modules {includes}",
+            problem,
             where=folder,
             hint="copy both files of the adapter again from the machine that trained the adapter",
         )

@@ -286,9 +286,9 @@ def _hub_checkpoint(weights: HubCheckpoint) -> Checkpoint:
     except UnreachableError as error:
         hint = "there is no such folder either; run this on a machine with network access"
         raise UserError(error.what, where=error.where, hint=hint) from None
-    for pattern in ("README.md", "*.json"):
-        # The files of both patterns are in the same folder.
-        folder = HubCheckpoint(repository, listing.commit, only=pattern).snapshot()
+    HubCheckpoint(repository, listing.commit, only="README.md").snapshot()
+    # This folder also contains README.md.
+    folder = HubCheckpoint(repository, listing.commit, only="*.json").snapshot()
     try:
         metadata = HfApi().get_safetensors_metadata(repository, revision=listing.commit)
         parameters = sum(metadata.parameter_count.values())

@@ -420,7 +420,7 @@ class LLMEntry(ModelEntry):
 
     @property
     def shares_server(self) -> bool:
-        """Whether one server answers all tasks of a kind, because loading the model is slow."""
+        """Whether one server answers all questions of a rule, because loading the model is slow."""
         return self.source in {"folder", "hub"}
 
     @property
