@@ -88,7 +88,14 @@ def agreement(flagged: Mapping[str, bool], judged_invalid: Mapping[str, bool]) -
 
 @dataclass(frozen=True)
 class ReviewedTexts:
-    """Uncorrected generated texts, with their verdicts, reviewers' decisions and the splits."""
+    """Generated texts before correction, with the outcomes of validation and review.
+
+    Attributes:
+        texts: The generated texts.
+        verdicts: The model's verdict on each text.
+        corrections: The reviewers' decisions, by text id.
+        splits: Splits of the PIEs.
+    """
 
     texts: Sequence[GeneratedText]
     verdicts: Sequence[TextVerdict]
@@ -97,10 +104,12 @@ class ReviewedTexts:
 
 
 class SilverReview(Record):
-    """Results of automatic validation and human review for the texts of PIEs that are not gold.
+    """Results of automatic validation and human review for the texts of silver PIEs.
+
+    Silver PIEs are all PIEs that are not gold.
 
     Attributes:
-        texts: Number of documents and queries.
+        texts: Number of documents and queries of silver PIEs.
         flagged: Number of texts that automatic validation judged invalid or left undecided.
         flagged_share: `flagged` as a fraction of `texts`; null if there are no texts.
         reviewed: Number of flagged texts that were reviewed.
@@ -129,11 +138,11 @@ class ConstructionMetrics(MetricRecord):
         votes: Number of votes by value (see `TextVerdict.votes`).
         agreement: Agreement of automatic validation and reviewers on the documents of gold PIEs;
             null if reviewers judged none of the documents.
-        gold_corrections: Counts of the decisions about texts of gold PIEs.
-        silver_corrections: Counts of the decisions about texts of other PIEs.
-        silver: Results for the texts of PIEs that are not gold.
+        gold_corrections: Counts of the reviewers' decisions about texts of gold PIEs.
+        silver_corrections: Counts of the reviewers' decisions about texts of other PIEs.
+        silver: Results of validation and review for the texts of PIEs that are not gold.
         gold_texts: Number of reviewed texts; a dataset marks these texts as gold.
-        generation: Report on the generation, by collection.
+        generation: Report on the generation of each collection, by collection.
         validator: Name of the validating model in models.yaml.
     """
 
@@ -151,7 +160,7 @@ class ConstructionMetrics(MetricRecord):
 
 
 UNJUDGED = "not yet reviewed by humans"
-"""Reason shown for a missing number of the construction."""
+"""Reason that is shown if a measure in `CONSTRUCTION` has no value."""
 Getter = Callable[[ConstructionMetrics], float | None]
 
 
@@ -164,12 +173,12 @@ def _share(name: str, value: Getter) -> Measure[ConstructionMetrics]:
 
 
 def _agreement(field: str) -> Getter:
-    """Return a function that reads a field of `agreement`, or None if `agreement` is null."""
+    """Return a function that reads a field of `metrics.agreement`; None without an agreement."""
     return lambda metrics: getattr(metrics.agreement, field, None)
 
 
 def _corrected(field: str, key: str) -> Getter:
-    """Return a function that reads `gold_corrections.<field>[key]`, 0 if the key is missing."""
+    """Return a function that reads `gold_corrections.<field>[key]`; 0 if the key is missing."""
     return lambda metrics: getattr(metrics.gold_corrections, field).get(key, 0)
 
 
@@ -196,7 +205,7 @@ CONSTRUCTION = (
     _share("confirmed_share", attrgetter("silver.confirmed_share")),
     _count("gold_texts", attrgetter("gold_texts")),
 )
-"""Measures of sections 3.2.3 and 3.2.4."""
+"""Measures that sections 3.2.3 and 3.2.4 report."""
 
 
 def construction_metrics(
@@ -250,38 +259,47 @@ def construction_metrics(
 def _silver_review(
     silver_ids: Sequence[str], flagged: Mapping[str, bool], corrections: Mapping[str, Correction]
 ) -> SilverReview:
-    """Count the outcomes of validation and review for the texts of PIEs that are not gold."""
+    """Count the outcomes of validation and review for the texts of PIEs that are not gold.
+
+    Args:
+        silver_ids: Ids of these texts.
+        flagged: Whether automatic validation flagged the text, by text id.
+        corrections: Reviewers' decisions, by text id.
+    """
     flagged_ids = [text_id for text_id in silver_ids if flagged[text_id]]
     decisions = [corrections[text_id] for text_id in flagged_ids if text_id in corrections]
     awaiting = len(flagged_ids) - len(decisions)
     confirmed = sum(decision.judged_invalid for decision in decisions)
-    is_complete = bool(flagged_ids) and not awaiting
+    flagged_share = len(flagged_ids) / len(silver_ids) if silver_ids else None
+    confirmed_share = None
+    if flagged_ids and not awaiting:
+        confirmed_share = confirmed / len(flagged_ids)
     return SilverReview(
         texts=len(silver_ids),
         flagged=len(flagged_ids),
-        flagged_share=len(flagged_ids) / len(silver_ids) if silver_ids else None,
+        flagged_share=flagged_share,
         reviewed=len(decisions),
         awaiting=awaiting,
         confirmed=confirmed,
-        confirmed_share=confirmed / len(flagged_ids) if is_complete else None,
+        confirmed_share=confirmed_share,
     )
 
 
 def require_review(reviewed: ReviewedTexts, *, sheet: str | Path) -> None:
-    """Check that reviewers decided on every text in `to_review`.
+    """Check that reviewers decided on every text that `to_review` returns.
 
     Args:
         reviewed: Texts with their verdicts and the reviewers' decisions.
         sheet: Path of the review sheet, for the error message.
 
     Raises:
-        UserError: Some texts have no decision.
+        UserError: Reviewers did not decide on some of these texts.
     """
     texts_to_review = to_review(reviewed.texts, reviewed.verdicts, reviewed.splits.gold)
-    awaiting = [text.id for text in texts_to_review if text.id not in reviewed.corrections]
-    if awaiting:
+    awaiting_ids = [text.id for text in texts_to_review if text.id not in reviewed.corrections]
+    if awaiting_ids:
         raise UserError(
-            f"{len(awaiting)} texts await human review (first: {awaiting[0]})",
+            f"{len(awaiting_ids)} texts await human review (first: {awaiting_ids[0]})",
             where=sheet,
             hint="fill in the sheet and set idiolink.construction.corrections to its path, or set"
             " idiolink.construction.unreviewed: keep",
@@ -289,9 +307,10 @@ def require_review(reviewed: ReviewedTexts, *, sheet: str | Path) -> None:
 
 
 def save_released_format(texts: Iterable[PieText], splits: Splits, folder: str | Path) -> None:
-    """Save texts in the format of the public data: two JSON files per split, sorted by id.
+    """Save texts in the format of the public data, as two JSON files per split.
 
-    The files are `<split>/indexes.json`, with the documents, and `<split>/queries.json`.
+    The documents are in `<split>/indexes.json` and the queries in `<split>/queries.json`, below
+    `folder`. Each file is sorted by text id.
 
     Raises:
         UserError: A PIE is in no split, or an id does not have the form of the public ids.

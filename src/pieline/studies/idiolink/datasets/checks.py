@@ -24,7 +24,7 @@ _LANGUAGE = "english"
 
 
 class CheckFinding(Record):
-    """A finding of a check: the ids of the affected texts (may be empty), and a description."""
+    """A finding of a check: the ids of the affected texts, if any, and a description."""
 
     texts: list[str]
     detail: str
@@ -39,7 +39,7 @@ class CheckResult(Record):
 
 
 def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
-    """Run all checks on the texts of all splits, and return the results by check."""
+    """Run all checks on the texts of all splits, and return the results by check name."""
     results = {}
     for check_name, (looks_for, find) in CHECKS.items():
         findings = list(find(texts))
@@ -50,7 +50,7 @@ def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
 
 
 class _TextKind(NamedTuple):
-    """What the texts that are counted together have in common."""
+    """Collection, PIE, domain and usage: texts for which these are equal are counted together."""
 
     collection: str
     pie: str
@@ -77,9 +77,12 @@ def _find_wrong_counts(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _find_wrong_ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find ids in another format, ids that contradict their text, and ids of several texts."""
+    """Find wrong ids, and PIE numbers that are used for several PIEs.
+
+    An id is wrong if it does not have the format of the public ids, contradicts its text or occurs
+    more than once.
+    """
     pies_by_number: dict[int, set[str]] = defaultdict(set)
-    # Ids in another format, and ids that contradict their text.
     for text in texts:
         try:
             parsed = parse_id(text.id)
@@ -90,12 +93,11 @@ def _find_wrong_ids(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
         actual = (text.collection, text.subject, text.usage)
         if (parsed.collection, parsed.domain, parsed.usage) != actual:
             yield CheckFinding(texts=[text.id], detail=f"the text is {', '.join(actual)}")
-    # PIE numbers that stand for several PIEs.
-    for number, pies in sorted(pies_by_number.items()):
+    for pie_number, pies in sorted(pies_by_number.items()):
         if len(pies) > 1:
-            names = ", ".join(sorted(pies))
-            yield CheckFinding(texts=[], detail=f"number {number:03d} is used for {names}")
-    # Ids of several texts.
+            listed_pies = ", ".join(sorted(pies))
+            detail = f"number {pie_number:03d} is used for {listed_pies}"
+            yield CheckFinding(texts=[], detail=detail)
     for text_id, count in sorted(Counter(text.id for text in texts).items()):
         if count > 1:
             yield CheckFinding(texts=[text_id], detail=f"occurs {count} times")
@@ -109,14 +111,14 @@ def _find_unknown_domains(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _find_missing_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find texts whose span is not in the sentence."""
+    """Find texts whose span is empty or is not in their sentence."""
     for text in texts:
         if not text.span or text.span not in text.sentence:
             yield CheckFinding(texts=[text.id], detail=f"span {text.span!r}")
 
 
 def _find_repeated_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find texts whose span is in the sentence more than once."""
+    """Find texts whose span occurs more than once in their sentence."""
     for text in texts:
         count = text.sentence.count(text.span) if text.span else 0
         if count > 1:
@@ -124,14 +126,14 @@ def _find_repeated_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _find_spans_without_pie(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find literal and idiomatic texts whose span is not a form of the PIE."""
+    """Find literal and idiomatic texts whose span does not name their PIE (see `names_pie`)."""
     for text in texts:
         if text.usage in ("literal", "idiomatic") and not names_pie(text.span, text.pie):
             yield CheckFinding(texts=[text.id], detail=f"span {text.span!r} of {text.pie!r}")
 
 
 def _find_pies_outside_spans(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find literal and idiomatic texts in which the PIE also occurs outside the span."""
+    """Find literal and idiomatic texts in which their PIE also occurs outside the span."""
     for text in texts:
         if text.usage not in ("literal", "idiomatic"):
             continue
@@ -140,14 +142,14 @@ def _find_pies_outside_spans(texts: Sequence[LooseText]) -> Iterator[CheckFindin
 
 
 def _find_unexpected_pies(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find simplifications and sense texts that contain the PIE."""
+    """Find simplifications and sense texts that contain their PIE."""
     for text in texts:
         if text.usage in ("simplification", "sense") and count_occurrences(text.sentence, text.pie):
             yield CheckFinding(texts=[text.id], detail=f"contains {text.pie!r}")
 
 
 def _find_changed_simplifications(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find simplifications that differ from the idiomatic text outside the spans."""
+    """Find simplifications without an idiomatic original, or with other words around the span."""
     documents = [text for text in texts if text.collection == "documents"]
     idiomatic_by_id = {text.id: text for text in documents if text.usage == "idiomatic"}
     for text in documents:
@@ -164,16 +166,22 @@ def _find_changed_simplifications(texts: Sequence[LooseText]) -> Iterator[CheckF
 
 
 def _similarity_outside_spans(text: LooseText, other: LooseText) -> float:
-    """Return the lower similarity (0 to 100) of the words before and the words after the spans."""
+    """Return the similarity (0 to 100) of two texts outside their spans.
+
+    The words before the spans and the words after the spans are compared separately, and the lower
+    similarity is returned. Case, punctuation and indefinite articles are ignored.
+    """
     before, after = text.outside_span
     other_before, other_after = other.outside_span
     return min(
-        fuzz.ratio(_without_articles(before), _without_articles(other_before)),
-        fuzz.ratio(_without_articles(after), _without_articles(other_after)),
+        fuzz.ratio(
+            _without_indefinite_articles(before), _without_indefinite_articles(other_before)
+        ),
+        fuzz.ratio(_without_indefinite_articles(after), _without_indefinite_articles(other_after)),
     )
 
 
-def _without_articles(text: str) -> str:
+def _without_indefinite_articles(text: str) -> str:
     # Replacing a PIE may change the preceding "a" to "an".
     return " ".join(word for word in normalize(text).split() if word not in ("a", "an"))
 
@@ -240,7 +248,7 @@ def _original_id(text: LooseText) -> str:
 
 
 SLOTS = frozenset({"someone", "someones", "somebody", "somebodys", "something", "ones", "oneself"})
-"""Placeholders in the canonical forms of PIEs."""
+"""Placeholders in the canonical forms of PIEs, as spelled by `normalize`."""
 
 _LONGEST_FILLER = 4
 """Maximum number of words that a placeholder matches."""
@@ -255,7 +263,8 @@ def count_occurrences(text: str, pie: str) -> int:
     words, pie_words = normalize(text).split(), normalize(pie).split()
     if not pie_words:
         return 0
-    count = start = 0
+    count = 0
+    start = 0
     while start < len(words):
         end = _end_of_match(words, pie_words, start)
         if end is None:
@@ -267,20 +276,20 @@ def count_occurrences(text: str, pie: str) -> int:
 
 
 def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) -> int | None:
-    """Return the exclusive end of the shortest match of `pie_words` that begins at `start`.
+    """Return the exclusive end of the shortest match of `pie_words` that starts at `words[start]`.
 
-    The result is None if there is no match.
+    The result is None if no match starts there.
     """
     if not pie_words:
         return start
     first_pie_word, *other_pie_words = pie_words
     if first_pie_word in SLOTS:
-        max_length = _LONGEST_FILLER
+        max_words = _LONGEST_FILLER
     elif start < len(words) and same_word(words[start], first_pie_word, _LANGUAGE):
-        max_length = 1
+        max_words = 1
     else:
         return None
-    last_possible_end = min(start + max_length, len(words))
+    last_possible_end = min(start + max_words, len(words))
     for first_word_end in range(start + 1, last_possible_end + 1):
         end = _end_of_match(words, other_pie_words, first_word_end)
         if end is not None:
@@ -289,9 +298,9 @@ def _end_of_match(words: Sequence[str], pie_words: Sequence[str], start: int) ->
 
 
 def names_pie(span: str, pie: str) -> bool:
-    """Return whether a span is a form of a PIE, possibly with inserted words.
+    """Return whether a span is a form of a PIE, or contains the PIE's content words in order.
 
-    "out of her own pocket" is a form of "out of pocket".
+    For example, "out of her own pocket" names the PIE "out of pocket".
     """
     if matches_pie(span, pie, language=_LANGUAGE):
         return True
@@ -300,16 +309,17 @@ def names_pie(span: str, pie: str) -> bool:
     if not content_words:
         return False
     # The span must contain the content words in their order, possibly with words in between.
-    remaining = normalize(span).split()
+    remaining_words = normalize(span).split()
     for pie_word in content_words:
         positions = [
             position
-            for position, word in enumerate(remaining)
+            for position, word in enumerate(remaining_words)
             if same_word(word, pie_word, _LANGUAGE)
         ]
         if not positions:
             return False
-        remaining = remaining[positions[0] + 1 :]
+        first_position = positions[0]
+        remaining_words = remaining_words[first_position + 1 :]
     return True
 
 
@@ -350,4 +360,4 @@ CHECKS: dict[str, tuple[str, Check]] = {
         _find_near_duplicates,
     ),
 }
-"""Description and function of each check, by name."""
+"""Description and function of each check, by check name."""

@@ -18,7 +18,7 @@ ROWS = ("train", "validation", "test_silver", "test_gold", "test", "total")
 
 
 class SplitCounts(Record):
-    """Number of PIEs, queries and documents in one row of Table 1."""
+    """Numbers of PIEs, queries and documents in one row of Table 1."""
 
     pies: int
     queries: int
@@ -33,14 +33,15 @@ class DatasetChecks(MetricRecord):
             public files or the sample).
         sample: Whether the texts are this repository's sample data.
         released: Whether the digests of the files are the digests of the public files.
-        counts: Rows of Table 1, by name.
+        counts: Counts in each row of Table 1, by row (see `ROWS`).
         gold_pies: PIEs whose test documents are all marked gold.
         marked_gold: Number of texts marked gold, by split and collection.
         domain_usage: Number of texts by collection, domain and usage, over all splits.
         candidate_pies: Number of PIEs on the authors' list of candidates; null if the list is not
             available.
-        removed_pies: Number of candidates that are in no split; null if the list is not available.
-        checks: Results of the checks, by check.
+        removed_pies: Number of candidate PIEs that are in no split; null if the list is not
+            available.
+        checks: Results of the checks, by check name.
     """
 
     origin: str
@@ -55,28 +56,28 @@ class DatasetChecks(MetricRecord):
     checks: dict[str, CheckResult]
 
 
-_IDIOMATIC: tuple[Usage, ...] = ("idiomatic", "simplification", "sense")
+_RELEVANT_TO_IDIOMATIC: tuple[Usage, ...] = ("idiomatic", "simplification", "sense")
 """Usages of the documents that are relevant to idiomatic queries."""
 
 
-def _per_pie(checks: DatasetChecks, usages: Collection[str]) -> float:
-    """Return the mean number of documents per PIE that have one of the usages."""
-    documents = 0
+def _documents_per_pie(checks: DatasetChecks, usages: Collection[str]) -> float:
+    """Return the mean number of documents with one of the usages per PIE, over all splits."""
+    number_of_documents = 0
     for documents_by_usage in checks.domain_usage["documents"].values():
-        documents += sum(documents_by_usage.get(usage, 0) for usage in usages)
-    return documents / checks.counts["total"].pies
+        number_of_documents += sum(documents_by_usage.get(usage, 0) for usage in usages)
+    return number_of_documents / checks.counts["total"].pies
 
 
-def _per_pair(checks: DatasetChecks, usages: Collection[str]) -> float:
-    """Return the mean number of documents per (PIE, domain) pair that have one of the usages."""
-    return _per_pie(checks, usages) / len(checks.domain_usage["documents"])
+def _documents_per_pair(checks: DatasetChecks, usages: Collection[str]) -> float:
+    """Return the mean number of documents with one of the usages per (PIE, domain) pair."""
+    return _documents_per_pie(checks, usages) / len(checks.domain_usage["documents"])
 
 
 def _mean(
-    name: str, per: Callable[[DatasetChecks, Collection[str]], float], *usages: Usage
+    name: str, mean: Callable[[DatasetChecks, Collection[str]], float], *usages: Usage
 ) -> Measure[DatasetChecks]:
-    """Return the measure `name`, whose value is `per(checks, usages)`."""
-    return Measure(name, lambda checks: per(checks, usages))
+    """Return a measure called `name`; its value is `mean(checks, usages)`."""
+    return Measure(name, lambda checks: mean(checks, usages))
 
 
 def _gold_texts(checks: DatasetChecks) -> int:
@@ -91,7 +92,7 @@ def _silver_texts(checks: DatasetChecks) -> int:
 
 
 def _gold_share(checks: DatasetChecks) -> float:
-    """Return the share of texts marked gold, in per cent."""
+    """Return the share of texts marked gold in all splits, in per cent."""
     total = checks.counts["total"]
     return 100 * _gold_texts(checks) / (total.documents + total.queries)
 
@@ -100,7 +101,7 @@ COUNTS = tuple(
     Measure[SplitCounts](name, attrgetter(name), decimals=0)
     for name in ("pies", "queries", "documents")
 )
-"""Measures of Table 1."""
+"""Measures in the columns of Table 1."""
 IN_TEXT = (
     Measure[DatasetChecks](
         "domains", lambda checks: len(checks.domain_usage["documents"]), decimals=0
@@ -109,12 +110,12 @@ IN_TEXT = (
         "documents_per_pie",
         lambda checks: checks.counts["total"].documents / checks.counts["total"].pies,
     ),
-    _mean("literal_documents_per_pie", _per_pie, "literal"),
-    _mean("idiomatic_documents_per_pie", _per_pie, *_IDIOMATIC),
-    _mean("documents_per_pair", _per_pair, "literal", *_IDIOMATIC),
-    _mean("literal_per_pair", _per_pair, "literal"),
-    *(_mean(f"{usage}_per_pair", _per_pair, usage) for usage in _IDIOMATIC),
-    *(_mean(f"{usage}_per_pie", _per_pie, usage) for usage in _IDIOMATIC),
+    _mean("literal_documents_per_pie", _documents_per_pie, "literal"),
+    _mean("idiomatic_documents_per_pie", _documents_per_pie, *_RELEVANT_TO_IDIOMATIC),
+    _mean("documents_per_pair", _documents_per_pair, "literal", *_RELEVANT_TO_IDIOMATIC),
+    _mean("literal_per_pair", _documents_per_pair, "literal"),
+    *(_mean(f"{usage}_per_pair", _documents_per_pair, usage) for usage in _RELEVANT_TO_IDIOMATIC),
+    *(_mean(f"{usage}_per_pie", _documents_per_pie, usage) for usage in _RELEVANT_TO_IDIOMATIC),
     # Each training query has one tuple (section 4.3).
     Measure[DatasetChecks](
         "training_tuples", lambda checks: checks.counts["train"].queries, decimals=0
@@ -153,7 +154,7 @@ def check_dataset(
         sample: Whether the texts are this repository's sample data.
         released: Whether the digests of the files are the digests of the public files.
         computed_from: Digests of the input files.
-        candidates: The authors' list of candidate PIEs, if available.
+        candidates: The authors' list of candidate PIEs; None if it is not available.
         conditions: Settings that determine the counts.
     """
     test_documents = [
@@ -183,10 +184,10 @@ def _count_marked_gold(texts: Iterable[LooseText]) -> dict[str, dict[str, int]]:
     """Return the number of texts marked gold, by split and collection."""
     counts: dict[str, dict[str, int]] = {}
     for text in texts:
-        in_split = counts.setdefault(text.split, {})
-        in_split.setdefault(text.collection, 0)
+        split_counts = counts.setdefault(text.split, {})
+        split_counts.setdefault(text.collection, 0)
         if text.is_gold:
-            in_split[text.collection] += 1
+            split_counts[text.collection] += 1
     return counts
 
 
@@ -208,7 +209,8 @@ def table_1(texts: Iterable[LooseText], gold: set[str]) -> dict[str, SplitCounts
     texts_by_row: Mapping[str, list[LooseText]] = {row: [] for row in ROWS}
     for text in texts:
         texts_by_row["total"].append(text)
-        texts_by_row["validation" if text.split == "val" else text.split].append(text)
+        split_row = "validation" if text.split == "val" else text.split
+        texts_by_row[split_row].append(text)
         if text.split == "test":
             texts_by_row["test_gold" if text.pie in gold else "test_silver"].append(text)
     return {

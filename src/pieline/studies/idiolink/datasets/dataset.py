@@ -23,28 +23,28 @@ inner dictionaries must not be modified."""
 
 
 def meaning_qrels(queries: Iterable[Meaning], documents: Sequence[Meaning]) -> Qrels:
-    """Judge the documents with the PIE and the meaning of a query as relevant (section 3.1)."""
-    relevant: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    """Return qrels: a query's relevant documents have its PIE and its meaning (section 3.1)."""
+    judgments_by_meaning: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for document in documents:
         for query_usage, document_usages in RELEVANT_USAGES.items():
             if document.usage in document_usages:
-                relevant[document.pie, query_usage][document.id] = 1
-    return {query.id: relevant[query.pie, query.usage] for query in queries}
+                judgments_by_meaning[document.pie, query_usage][document.id] = 1
+    return {query.id: judgments_by_meaning[query.pie, query.usage] for query in queries}
 
 
 def subject_qrels(queries: Iterable[Meaning], documents: Iterable[Meaning]) -> Qrels:
-    """Judge the documents with the subject of a query as relevant.
+    """Return qrels: a query's relevant documents have its subject.
 
-    Scores with these judgments measure how much a ranking depends on the topic.
+    Scores with these qrels measure how much a ranking depends on the topic.
     """
-    relevant: dict[str, dict[str, int]] = defaultdict(dict)
+    judgments_by_subject: dict[str, dict[str, int]] = defaultdict(dict)
     for document in documents:
-        relevant[document.subject][document.id] = 1
-    return {query.id: relevant[query.subject] for query in queries}
+        judgments_by_subject[document.subject][document.id] = 1
+    return {query.id: judgments_by_subject[query.subject] for query in queries}
 
 
 def write_qrels(path: str | Path, qrels: Qrels) -> None:
-    """Write qrels in TREC format (`query 0 document relevance`), sorted by query and document."""
+    """Write qrels in TREC format (`query 0 document relevance`), sorted by both ids."""
     lines = (
         f"{query} 0 {document} {qrels[query][document]}\n"
         for query in sorted(qrels)
@@ -54,7 +54,7 @@ def write_qrels(path: str | Path, qrels: Qrels) -> None:
 
 
 class IdiolinkManifest(Record):
-    """Description of an IdioLink dataset.
+    """Description of an IdioLink dataset, with its numbers of PIEs, documents and queries.
 
     `released` states whether the raw files have the digests of the public files.
     """
@@ -69,7 +69,7 @@ class IdiolinkManifest(Record):
 
 @dataclass(frozen=True)
 class Meanings:
-    """Documents and queries of one split and index composition, with the fields for scoring.
+    """Documents and queries of one split and index composition, with only the fields for scoring.
 
     `released` states whether the raw files have the digests of the public files.
     """
@@ -82,7 +82,7 @@ class Meanings:
 
     @classmethod
     def load_meanings(cls, folder: str | Path) -> "Meanings":
-        """Load the fields for scoring from a dataset folder (see `scoring_files`).
+        """Load documents and queries, with only the fields for scoring, from a dataset folder.
 
         Raises:
             UserError: A file is missing or invalid.
@@ -117,7 +117,7 @@ class IdiolinkDataset(Meanings):
         return IdiolinkDataset(self.split, composition, self.released, documents, self.queries)
 
     def save(self, folder: str | Path) -> None:
-        """Save the documents, queries, meanings, qrels (TREC format) and manifest."""
+        """Save the documents, queries, meanings, qrels (TREC format) and manifest in a folder."""
         save_jsonl(Path(folder, "documents.jsonl"), self.documents)
         save_jsonl(Path(folder, "queries.jsonl"), self.queries)
         meanings_path, manifest_path = self.scoring_files(folder)
@@ -134,7 +134,7 @@ class IdiolinkDataset(Meanings):
         write_json(manifest_path, manifest.model_dump())
 
     def _meanings(self) -> list[JudgedMeaning]:
-        """Return the fields for scoring: all documents, followed by all queries."""
+        """Return the fields for scoring of all documents, followed by those of all queries."""
         fields = set(Meaning.model_fields)
         documents = [
             JudgedMeaning(text="document", **document.model_dump(include=fields))
@@ -148,7 +148,7 @@ class IdiolinkDataset(Meanings):
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Load a saved dataset.
+        """Load a dataset from the folder in which `save` saved it.
 
         Raises:
             UserError: A file is missing or invalid.

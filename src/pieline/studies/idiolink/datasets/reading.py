@@ -87,26 +87,26 @@ def _check_spelling(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> N
 
 
 def _check_ids(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> None:
-    """Raise a `UserError` if texts differ in the PIE or subject although their ids do not.
+    """Raise a `UserError` if texts whose ids state the same PIE or subject differ in it.
 
     Ids that do not have the form of the public ids are not checked.
     """
-    first_text_of_pie: dict[int, PieText] = {}
-    first_text_of_domain: dict[str, PieText] = {}
+    first_text_by_pie_number: dict[int, PieText] = {}
+    first_text_by_domain: dict[str, PieText] = {}
     for path, text in texts_with_paths:
         try:
             parsed = parse_id(text.id)
         except UserError:
             continue
         where = f"{path}: {text.id}"
-        other = first_text_of_pie.setdefault(parsed.pie_number, text)
-        _check_equal("idiom", text.pie, other.pie, other.id, where=where)
-        other = first_text_of_domain.setdefault(parsed.domain, text)
-        _check_equal("subject", text.subject, other.subject, other.id, where=where)
+        same_pie = first_text_by_pie_number.setdefault(parsed.pie_number, text)
+        _check_equal("idiom", text.pie, same_pie.pie, same_pie.id, where=where)
+        same_domain = first_text_by_domain.setdefault(parsed.domain, text)
+        _check_equal("subject", text.subject, same_domain.subject, same_domain.id, where=where)
 
 
 def _check_equal(field: str, value: str, other_value: str, other_id: str, *, where: str) -> None:
-    """Raise a `UserError` if a field differs from the field of the text with id `other_id`."""
+    """Raise a `UserError` if a field differs from the same field of the text `other_id`."""
     if value != other_value:
         raise UserError(
             f"{field} is {value!r}, but {other_value!r} in {other_id}, whose id states the same"
@@ -150,7 +150,10 @@ def _check_repetitions_and_usages(texts: Sequence[Document | Query], path: str |
 
 
 def _check_idioms(texts: Sequence[Document | Query], path: str | Path) -> None:
-    """Raise a `UserError` if too many literal and idiomatic spans have no word of their PIE."""
+    """Raise a `UserError` if too many literal and idiomatic spans contain no word of their PIE.
+
+    Words are compared by their first three letters.
+    """
     texts_with_pie = [text for text in texts if text.usage in ("literal", "idiomatic")]
     mismatches = [
         text
@@ -231,18 +234,18 @@ def _check_copies(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 
 def _findings(texts: Iterable[PieText], path: str | Path) -> list[tuple[str | Path, str]]:
-    """Return the place and the span of each text, as findings for `refuse_above`."""
+    """Return the place (file and text id) and the quoted span of each text, for `refuse_above`."""
     return [(f"{path}: {text.id}", repr(text.span)) for text in texts]
 
 
 def _context(text: PieText) -> tuple[str, str, str]:
-    """Return the PIE, the text before the span and the text after the span, for comparison."""
+    """Return a text's PIE and the text around its span; copies of a text have an equal context."""
     before, _, after = text.sentence.partition(text.span)
     return text.pie, text_key(before), text_key(after)
 
 
 def _word_starts(text: str) -> set[str]:
-    """Return the first three letters of each word except articles."""
+    """Return the first three letters of each word of a text, except articles."""
     return {word[:3] for word in normalize(text).split()} - {"a", "an", "the"}
 
 
@@ -255,7 +258,7 @@ def _usage_in_id(text_id: str) -> str | None:
 
 
 FILE_NAMES: dict[Collection, str] = {"documents": "indexes.json", "queries": "queries.json"}
-"""Names of the public files of a split, by collection."""
+"""Name of the public file in a split's folder, by collection."""
 
 
 class LooseText(BaseModel):

@@ -70,7 +70,9 @@ def sample_tuples(
     """
     tuples = []
     for query in queries:
-        same_meaning_ids, opposite_ids, other_pie_ids = [], [], []
+        same_meaning_ids: list[str] = []
+        opposite_ids: list[str] = []
+        other_pie_ids: list[str] = []
         for document in documents:
             if document.pie != query.pie:
                 other_pie_ids.append(document.id)
@@ -121,8 +123,8 @@ def read_released_tuples(
         path: Path of the authors' file: one JSON object per line.
         queries: Queries of the split.
         documents: Documents of the split.
-        hard: Number of hard negatives per tuple, from the beginning of the list.
-        soft: Number of soft negatives per tuple, from the beginning of the list.
+        hard: Number of hard negatives to keep per tuple; the first ones are kept.
+        soft: Number of soft negatives to keep per tuple; the first ones are kept.
 
     Raises:
         UserError: A line is invalid, contains a text that is not in the split, or does not have
@@ -131,8 +133,8 @@ def read_released_tuples(
     query_by_key = {text_key(query.sentence): query for query in queries}
     document_by_key = {text_key(document.sentence): document for document in documents}
     tuples = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        where = f"{path}:{number}"
+    for line_number, line in enumerate(read_text(path).splitlines(), start=1):
+        where = f"{path}:{line_number}"
         try:
             mined = _MinedTuple.model_validate_json(line)
         except ValidationError as error:

@@ -66,7 +66,7 @@ class ReleasedComparison(Record):
 
 
 class FilterReport(Record):
-    """Summary of the filter.
+    """Summary of the selection of PIEs from MAGPIE.
 
     Attributes:
         semantics: Configured interpretation of the criteria (see `Semantics`).
@@ -102,14 +102,18 @@ READINGS = ("any_confidence", "confident_annotations", "paper", "released")
 """Interpretations of the criteria in `FilterReport.kept_by_reading`."""
 
 
-def _kept(reading: str) -> Measure[FilterReport]:
-    """Return the measure of the number of PIEs kept under one interpretation."""
-    return Measure(f"kept_by_{reading}", lambda report: report.kept_by_reading[reading], decimals=0)
+def _kept(interpretation: str) -> Measure[FilterReport]:
+    """Return the measure that counts the PIEs kept under an interpretation of the criteria."""
+    return Measure(
+        f"kept_by_{interpretation}",
+        lambda report: report.kept_by_reading[interpretation],
+        decimals=0,
+    )
 
 
 FILTER = (
     Measure[FilterReport]("candidate_pies", attrgetter("candidates"), decimals=0),
-    *(_kept(reading) for reading in READINGS),
+    *(_kept(interpretation) for interpretation in READINGS),
     Measure[FilterReport](
         "removed_pies", lambda report: report.failed.get("manual", 0), decimals=0
     ),
@@ -135,7 +139,7 @@ def read_candidates(path: str | Path) -> list[Candidate]:
 
 
 def used_pies(documents: Iterable[str | Path]) -> set[str]:
-    """Return the PIEs of the documents in the files `documents`.
+    """Return the PIEs of all documents in the public files `documents`.
 
     Raises:
         UserError: A file does not have the format of the public data.
@@ -144,7 +148,7 @@ def used_pies(documents: Iterable[str | Path]) -> set[str]:
 
 
 def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
-    """Return the PIEs that the authors excluded, each with the reason that the public data implies.
+    """Map each PIE that the authors excluded to the reason that the public data implies.
 
     Args:
         candidates: The authors' list of candidates.
@@ -164,7 +168,7 @@ def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict
 def mark_released(
     verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
 ) -> list[PieVerdict]:
-    """Return copies of the verdicts, with the PIEs' status in the public data as `released`.
+    """Return copies of the verdicts with `released` set to the PIE's status in the public data.
 
     Args:
         verdicts: Verdicts of our filter.
@@ -197,6 +201,7 @@ def compare_released(
         used: PIEs in a split of the public data.
     """
     their_numbers = {candidate.pie: candidate.number for candidate in candidates}
+    # Exactly the PIEs that meet the three criteria have a number.
     our_numbers = {
         verdict.pie: verdict.number for verdict in verdicts if verdict.number is not None
     }
@@ -225,7 +230,7 @@ def filter_report(
     released: ReleasedComparison | None,
     computed_from: dict[str, str],
 ) -> FilterReport:
-    """Summarize the filter.
+    """Summarize the selection of PIEs from MAGPIE.
 
     Args:
         verdicts: Verdicts of the filter as configured.
@@ -233,24 +238,27 @@ def filter_report(
             configuration.
         semantics: Configured interpretation.
         thresholds: Configured thresholds.
-        released: Comparison with the public data, if available.
+        released: Comparison with the public data; None if the authors' list is not available.
         computed_from: Digests of the input files.
     """
-    kept: dict[str, set[str]] = {}
-    for interpretation, its_verdicts in by_interpretation.items():
-        kept[interpretation] = {verdict.pie for verdict in its_verdicts if verdict.kept}
-    only_under = dict.fromkeys(kept["paper"] - kept["released"], "paper")
-    only_under.update(dict.fromkeys(kept["released"] - kept["paper"], "released"))
+    kept_pies: dict[str, set[str]] = {}
+    for interpretation, interpretation_verdicts in by_interpretation.items():
+        kept_pies[interpretation] = {
+            verdict.pie for verdict in interpretation_verdicts if verdict.kept
+        }
+    only_paper = dict.fromkeys(kept_pies["paper"] - kept_pies["released"], "paper")
+    only_released = dict.fromkeys(kept_pies["released"] - kept_pies["paper"], "released")
     return FilterReport(
         semantics=semantics,
         thresholds=thresholds.model_dump(),
         pies=len(verdicts),
         occurrences=sum(verdict.occurrences for verdict in verdicts),
+        # Exactly the PIEs that meet the three criteria have a number.
         candidates=sum(verdict.number is not None for verdict in verdicts),
         kept=sum(verdict.kept for verdict in verdicts),
         failed=dict(Counter(criterion for verdict in verdicts for criterion in verdict.failed)),
-        kept_by_reading={interpretation: len(pies) for interpretation, pies in kept.items()},
-        differs=dict(sorted(only_under.items())),
+        kept_by_reading={interpretation: len(pies) for interpretation, pies in kept_pies.items()},
+        differs=dict(sorted((only_paper | only_released).items())),
         released=released,
         computed_from=computed_from,
     )
@@ -316,7 +324,8 @@ def filter_magpie(
     by_interpretation = verdicts_by_interpretation(counts, options.thresholds, exclusion_reasons)
     comparison = None
     if candidates is not None:
-        authors_list, used = read_candidates(candidates), used_pies(documents)
+        authors_list = read_candidates(candidates)
+        used = used_pies(documents)
         comparison = compare_released(by_interpretation[options.semantics], authors_list, used)
         verdicts = mark_released(verdicts, authors_list, used)
     report = filter_report(

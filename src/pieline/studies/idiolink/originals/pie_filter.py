@@ -154,13 +154,14 @@ class LabelCounts:
 
     def of_confident(self) -> "LabelCounts":
         """Return counts that ignore the occurrences without enough confidence."""
+        # `least_confidence` keeps its default of 1, so the PIE meets the confidence criterion.
         return LabelCounts(self.confident_labels, self.confident_labels)
 
 
 def count_labels(
     occurrences: Iterable[Occurrence], thresholds: FilterThresholds
 ) -> dict[str, LabelCounts]:
-    """Count the occurrences by PIE and label."""
+    """Count the occurrences of each PIE by label; return the counts by PIE."""
     counts_by_pie: dict[str, LabelCounts] = {}
     for occurrence in occurrences:
         counts = counts_by_pie.setdefault(occurrence.idiom, LabelCounts())
@@ -218,10 +219,10 @@ def filter_pies(
             reasons["selection"] = "not among the configured PIEs"
         verdicts.append(_verdict(pie, number, counts[pie], shares, reasons))
     kept = {verdict.pie for verdict in verdicts if verdict.kept}
-    if only is not None and not kept.issuperset(only):
-        first_missing = min(set(only) - kept)
+    rejected_pies = set(only or ()) - kept
+    if rejected_pies:
         raise UserError(
-            f"PIE {first_missing!r} does not pass the filter",
+            f"PIE {min(rejected_pies)!r} does not pass the filter",
             where="idiolink.construction.pies",
             hint="remove it, or change min_occurrences",
         )
@@ -258,7 +259,7 @@ def verdicts_by_interpretation(
     thresholds: FilterThresholds,
     exclusions: Mapping[str, str],
 ) -> dict[str, list[PieVerdict]]:
-    """Return the filter's verdicts under four interpretations of section 3.2.1.
+    """Return the filter's verdicts under each of four interpretations of section 3.2.1.
 
     The paper's sentence "We retain only PIEs annotated with maximal annotator confidence" allows
     two interpretations more than `Semantics` has. `confident_annotations` applies the criteria of
@@ -276,7 +277,7 @@ def verdicts_by_interpretation(
 
 
 class _Shares(NamedTuple):
-    """Idiomatic and literal shares of a PIE's occurrences (fractions; None if undefined)."""
+    """A PIE's idiomatic and literal shares, as fractions; None if the denominator is zero."""
 
     idiomatic: float | None
     literal: float | None
@@ -298,7 +299,7 @@ def _shares(counts: LabelCounts, semantics: Semantics) -> _Shares:
 def _failures(
     counts: LabelCounts, shares: _Shares, thresholds: FilterThresholds, semantics: Semantics
 ) -> dict[Criterion, str]:
-    """Return the reason for each criterion of section 3.2.1 that a PIE fails."""
+    """Map each criterion of section 3.2.1 that a PIE fails to the reason for the failure."""
     reasons: dict[Criterion, str] = {
         "occurrences": _occurrences_failure(counts, thresholds),
         "balance": _balance_failure(shares, thresholds, semantics),
@@ -308,7 +309,7 @@ def _failures(
 
 
 def _occurrences_failure(counts: LabelCounts, thresholds: FilterThresholds) -> str:
-    """Return the reason why a PIE fails the criterion of occurrences; empty if the PIE meets it."""
+    """Return why a PIE has too few occurrences; empty if the PIE has enough."""
     if counts.occurrences >= thresholds.min_occurrences:
         return ""
     return f"{counts.occurrences} occurrences, fewer than {thresholds.min_occurrences}"
@@ -353,7 +354,7 @@ def _percent(share: float | None) -> str:
 
 
 def read_exclusions(path: str | Path) -> dict[str, str]:
-    """Read the reason for each manual exclusion, by PIE.
+    """Read the manual exclusions: the reason for each excluded PIE, by PIE.
 
     The file is a TSV with the columns `pie` and `reason`.
 

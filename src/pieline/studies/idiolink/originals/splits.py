@@ -19,7 +19,7 @@ SPLITS: tuple[SplitName, ...] = ("train", "val", "test")
 
 
 class SplitSizes(Settings):
-    """Number of PIEs in each split, and of the gold PIEs, which are a part of the test split."""
+    """Number of PIEs in each split, and number of gold PIEs in the test split."""
 
     train: NonNegativeInt = Field(
         default=22, affects="predictions", description="Number of PIEs for training."
@@ -85,15 +85,16 @@ def draw_splits(pies: Iterable[str], sizes: SplitSizes, *, seed: int = 42) -> Sp
     Raises:
         UserError: The sizes do not sum to the number of PIEs.
     """
-    shuffled = sorted(set(pies))
+    sorted_pies = sorted(set(pies))
     total = sizes.train + sizes.val + sizes.test
-    if total != len(shuffled):
+    if total != len(sorted_pies):
         raise UserError(
-            f"split sizes sum to {total}, but there are {len(shuffled)} PIEs",
+            f"split sizes sum to {total}, but there are {len(sorted_pies)} PIEs",
             where="idiolink.construction.splits",
             hint="set sizes that sum to the number of PIEs",
         )
     generator = random.Random(seed)  # noqa: S311 - not security-related
+    shuffled = list(sorted_pies)
     generator.shuffle(shuffled)
     train_end = sizes.train
     val_end = train_end + sizes.val
@@ -145,7 +146,7 @@ def released_splits(pies: Iterable[str], paths: Iterable[str | Path]) -> Splits:
     )
 
 
-def gold_pies(test: Iterable[tuple[str, bool]]) -> set[str]:
+def gold_pies(test_documents: Iterable[tuple[str, bool]]) -> set[str]:
     """Return the gold PIEs: the PIEs whose test documents are all marked gold.
 
     The public files mark every text that was checked manually, so most PIEs have some marked
@@ -154,11 +155,11 @@ def gold_pies(test: Iterable[tuple[str, bool]]) -> set[str]:
     gold.
 
     Args:
-        test: For each test document, its PIE and whether the document is marked gold.
+        test_documents: For each test document, its PIE and whether the document is marked gold.
     """
     pies: set[str] = set()
     pies_with_unmarked_documents: set[str] = set()
-    for pie, is_gold in test:
+    for pie, is_gold in test_documents:
         pies.add(pie)
         if not is_gold:
             pies_with_unmarked_documents.add(pie)

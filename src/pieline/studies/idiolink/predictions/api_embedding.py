@@ -25,7 +25,8 @@ from pieline.studies.idiolink.records import Document, Query
 class Embedding(Task):
     """Task that embeds a split's documents, or the split's queries in one mode.
 
-    The input is `texts`, a JSONL file of documents or queries. The output is `vectors`.
+    `inputs` has `texts`, a JSONL file of documents or queries; `outputs` has `vectors`, a file with
+    one vector per text.
 
     Attributes:
         texts: What to embed: `documents`, or the query mode of the queries.
@@ -61,7 +62,7 @@ class Embedding(Task):
         """Request the vectors of all texts, and save the vectors in the order of the texts.
 
         Raises:
-            UserError: An answer is not a vector, or the vectors differ in length.
+            UserError: An answer contains no valid vector, or the vectors differ in length.
         """
         questions = self.questions(entry)
         answers = ask(questions)

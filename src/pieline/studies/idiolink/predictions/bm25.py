@@ -49,9 +49,10 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
         scores = np.zeros(self.corpus_size)
         for term in query:
             if term in self._postings:
-                documents, frequencies = self._postings[term]
-                relative_lengths = 1 - self.b + self.b * self._lengths[documents] / self.avgdl
-                scores[documents] += self.idf[term] * (
+                document_indices, frequencies = self._postings[term]
+                lengths = self._lengths[document_indices]
+                relative_lengths = 1 - self.b + self.b * lengths / self.avgdl
+                scores[document_indices] += self.idf[term] * (
                     frequencies * (self.k1 + 1) / (frequencies + self.k1 * relative_lengths)
                 )
         return scores
@@ -64,7 +65,7 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
 
 
 def build_index(documents: Sequence[Document], parameters: Bm25Parameters) -> Bm25Index:
-    """Return an index of the documents' sentences."""
+    """Return an index of the documents' sentences with the given parameters."""
     corpus = [tokenize(document.sentence) for document in documents]
     return Bm25Index(corpus, k1=parameters.k1, b=parameters.b)
 
@@ -78,7 +79,7 @@ def search(
     top_k: int,
     progress: bool = True,
 ) -> RankedRun:
-    """Rank the documents for each query, using the query's sentence or span."""
+    """Return the `top_k` documents for each query's sentence or span, best first."""
     scores = (
         index.get_scores(tokenize(getattr(query, query_mode)))
         for query in Progress(queries, desc="search", unit="queries", shown=progress)
@@ -97,9 +98,9 @@ def tune(
     b: Sequence[float],
     ndcg_at_10: Callable[[RankedRun], float],
 ) -> Tuning:
-    """Find the values of k1 and b with the best nDCG@10 on the validation split.
+    """Choose the values of k1 and b with the best nDCG@10 on the validation split.
 
-    All combinations of values are tried. Among equally good combinations, the first one wins.
+    All combinations of values are tried. Among equally good combinations, the first one is chosen.
 
     Args:
         documents: Documents of the index.

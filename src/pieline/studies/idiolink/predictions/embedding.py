@@ -133,7 +133,7 @@ class TokenizedTexts:
     def _pooled_tokens(
         self, attention_mask: torch.Tensor, texts: Sequence[QueryText], offsets: torch.Tensor
     ) -> torch.Tensor:
-        """Return the attention mask without the instructions that the model does not pool."""
+        """Return the attention mask, with 0 for the instructions that the model does not pool."""
         pools_prompts = getattr(self.model[1], "include_prompt", True)
         ends = [text.instruction_end if pools_prompts else text.head_end for text in texts]
         if not any(ends):
@@ -144,8 +144,9 @@ class TokenizedTexts:
     def _apply_last_modules(self, pooled: torch.Tensor) -> torch.Tensor:
         """Return embeddings after the modules that follow the pooling, such as a dense layer."""
         features = {"sentence_embedding": pooled.to(self.model.dtype)}
-        for number in range(2, len(self.model)):
-            features = self.model[number](features)
+        # Modules 0 and 1 are the transformer and the pooling.
+        for module_index in range(2, len(self.model)):
+            features = self.model[module_index](features)
         return features["sentence_embedding"][..., : self.model.truncate_dim]
 
     def _pad(self, rows: list[torch.Tensor], *, padding_value: int) -> torch.Tensor:
@@ -168,7 +169,7 @@ def embed_documents(
         texts: Inputs of the model. For an input given as a string, all tokens are pooled.
         batch_size: Number of texts per forward pass; halved when memory runs out.
         progress: Whether to show a progress bar.
-        shards: Storage of finished parts, for resuming an interrupted job.
+        shards: Storage of finished parts, for resuming an interrupted job, if wanted.
     """
     inputs = [QueryText(text) if isinstance(text, str) else text for text in texts]
     (vectors,) = _embed_all(
@@ -224,16 +225,18 @@ def embed_query_modes(
         prefix = "instruction_" if instructed else ""
         texts = [query_text(query, entry, instructed=instructed) for query in queries]
         query_shards = shards.part(f"{prefix}queries") if shards else None
-        embedded = embed_queries(model, texts, batch_size=size, shards=query_shards)
-        vectors[f"{prefix}sentence"] = embedded.sentence
+        query_vectors = embed_queries(model, texts, batch_size=size, shards=query_shards)
+        vectors[f"{prefix}sentence"] = query_vectors.sentence
         # The authors' code of some models uses other texts for spans.
         span_texts = [
             query_text(query, entry, instructed=instructed, by_span=True) for query in queries
         ]
-        if span_texts != texts:
-            span_shards = shards.part(f"{prefix}span_queries") if shards else None
-            embedded = embed_queries(model, span_texts, batch_size=size, shards=span_shards)
-        vectors[f"{prefix}span"] = embedded.span
+        if span_texts == texts:
+            vectors[f"{prefix}span"] = query_vectors.span
+            continue
+        span_shards = shards.part(f"{prefix}span_queries") if shards else None
+        span_vectors = embed_queries(model, span_texts, batch_size=size, shards=span_shards)
+        vectors[f"{prefix}span"] = span_vectors.span
     return vectors
 
 
@@ -247,8 +250,7 @@ def embed_index(
 ) -> Vectors:
     """Return the embeddings of documents, of shape (documents, dimensions).
 
-    Documents have no instructions (section 4.1). For the arguments, see
-    `embed_documents`.
+    Documents have no instructions (section 4.1). For the arguments, see `embed_documents`.
     """
     entry = follow_prompts(entry, model)
     return embed_documents(
@@ -358,13 +360,14 @@ def _embed_all(
     embed = partial(_embed_batch, tokenized, spans)
     if progress:
         tokenized.report_truncated()
-    order, at_once = tokenized.by_length, _parallel_batches(tokenized.model)
+    order = tokenized.by_length
+    threads = _parallel_batches(tokenized.model)
     # Shards contain whole batches, so that sharding does not change any number.
     batches_per_shard = max(1, _SHARD_ROWS // batch_size)
     shard_rows = batches_per_shard * batch_size
     outputs: tuple[Vectors, ...] = ()
     with (
-        ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(1,)) as pool,
+        ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool,
         Progress(total=len(order), desc="embedding", unit="texts", shown=progress) as bar,
     ):
         for number, start in enumerate(range(0, len(order), shard_rows)):
@@ -373,7 +376,7 @@ def _embed_all(
             if shard is None:
                 # If memory ran out, the following shards use the reduced batch size, too.
                 batches, batch_size = _embed_batches(
-                    indices, embed, batch_size, bar, pool=pool, at_once=at_once
+                    indices, embed, batch_size, bar, pool=pool, threads=threads
                 )
                 shard = tuple(np.concatenate(vectors) for vectors in zip(*batches, strict=True))
                 if shards:
@@ -431,7 +434,7 @@ def _embed_batches(
     bar: Progress,
     *,
     pool: Executor,
-    at_once: int,
+    threads: int,
 ) -> tuple[list[tuple[Vectors, ...]], int]:
     """Embed texts in batches of `size` texts; halve the size whenever memory runs out.
 
@@ -441,7 +444,7 @@ def _embed_batches(
         size: Number of texts per batch.
         bar: Progress bar, which counts texts.
         pool: Threads for the batches.
-        at_once: Number of threads in `pool`.
+        threads: Number of threads in `pool`.
 
     Returns:
         The result of `embed` for each batch, and the final batch size.
@@ -451,7 +454,7 @@ def _embed_batches(
     """
     results: list[tuple[Vectors, ...]] = []
     # Submit several batches per thread, so that threads do not idle after each batch.
-    batches_per_group = 8 * at_once if at_once > 1 else 1
+    batches_per_group = 8 * threads if threads > 1 else 1
     start = 0
     while start < len(indices):
         size_before = size

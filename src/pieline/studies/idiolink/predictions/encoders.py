@@ -90,7 +90,7 @@ class LatentAttentionPooling(nn.Module):
         return features
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Save the weights in the folder of a sentence-transformers module."""
+        """Save the weights in `output_path`, the folder of this module in a saved model."""
         weights = {
             LATENT_PREFIX + name: tensor.contiguous() for name, tensor in self.state_dict().items()
         }
@@ -172,7 +172,7 @@ def require_pooling_in_files(location: str, where: str) -> None:
 
 
 def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str | None:
-    """Return the token that a checkpoint's tokenizer_config.json adds to inputs, or None.
+    """Return the end token that a checkpoint's tokenizer_config.json adds to inputs, if any.
 
     transformers 5 ignores this setting, `add_eos_token`, if there is a tokenizer.json.
     """
@@ -350,7 +350,7 @@ def _assemble(
 ) -> SentenceTransformer:
     """Load a checkpoint with the pooling that its entry states.
 
-    A saved model keeps the prompts and the dimensions in `settings`.
+    The model has the prompts and the dimensions in `settings`, and keeps them when it is saved.
     """
     model_kwargs: dict[str, Any] = {
         "dtype": getattr(torch, dtype),
@@ -394,7 +394,7 @@ def _combine_with_pooling(
     device: str,
     model_kwargs: dict[str, Any],
 ) -> SentenceTransformer:
-    """Load a checkpoint's transformer, and add the pooling in the entry and normalization."""
+    """Load a checkpoint's transformer, followed by the entry's pooling and a normalization."""
     check_version_requirements(settings.requirements, source=location)
     code_kwargs: dict[str, Any] = {"trust_remote_code": entry.trust_remote_code}
     if entry.code_revision:
@@ -426,7 +426,7 @@ def _combine_with_pooling(
 def _prepare_tokenizer(
     model: SentenceTransformer, entry: EmbedderEntry, where: str, published_end_token: str | None
 ) -> None:
-    """Set the padding and the end token as in training.
+    """Set the tokenizer's padding and end token as in the model's training.
 
     The end token is the entry's or, if the entry states none, `published_end_token`.
 
@@ -464,7 +464,9 @@ def backbone_of(model: SentenceTransformer) -> Any:
 
 
 def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> dict[str, str]:
-    """Return the SHA-256 of the local files that `load_encoder` reads, by file name.
+    """Return the SHA-256 of the local files that `load_encoder` reads, by relative path.
+
+    Paths of an adapter's files start with `adapter/`.
 
     Files from the Hugging Face Hub are not included, because the commit identifies them.
 

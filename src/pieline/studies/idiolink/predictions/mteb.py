@@ -47,7 +47,7 @@ def write_mteb_data(
 
 
 def _write_texts(path: str | Path, texts: Mapping[str, str], **more_fields: str) -> None:
-    """Write texts by id as JSON Lines; `more_fields` are added to every line."""
+    """Write one JSON object per line for each text by id; add `more_fields` to every object."""
     lines = (
         json.dumps({"_id": text_id, **more_fields, "text": text}, ensure_ascii=False) + "\n"
         for text_id, text in texts.items()
@@ -56,7 +56,7 @@ def _write_texts(path: str | Path, texts: Mapping[str, str], **more_fields: str)
 
 
 def mteb_scores(path: str | Path) -> dict[str, dict[str, float]]:
-    """Read MTEB's scores by query and document, from subset `default` and split `test`.
+    """Read MTEB's scores by query id and document id (subset `default`, split `test`).
 
     Raises:
         UserError: The file does not contain valid predictions for this subset and split.

@@ -58,15 +58,15 @@ _UNPOOLED_HEAD = "<|embed|>\n"
 
 
 def plain_text(query: Query, *, query_prefix: str) -> QueryText:
-    """Return a prefix and a query, with the first occurrence of the query's span as the span."""
+    """Return a query after a prefix; the span is the first occurrence of the query's span."""
     start = query.sentence.find(query.span)
     return _prepend(query_prefix, query, start)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """Return an instruction and a query, with the last occurrence of the query's span as the span.
+    """Return a query after its instruction; the span is the last occurrence of the query's span.
 
-    The span of the query also occurs in the instruction.
+    The last occurrence counts because the instruction contains the query's span, too.
     """
     instruction = INSTRUCTION.format(span=query.span)
     head = INSTRUCTION_FORMATS[instruction_format].format(instruction=instruction, query="")
@@ -93,7 +93,7 @@ def _prepend(head: str, query: Query, start: int, *, is_unpooled: bool = False) 
 
 
 def _unpooled_length(head: str) -> int:
-    """Return the length of an instruction or prefix in GritLM's format, and 0 for others."""
+    """Return the length of an instruction or prefix in GritLM's format; 0 in any other format."""
     return len(head) if head.endswith(_UNPOOLED_HEAD) else 0
 
 
@@ -135,7 +135,7 @@ class QueryFormat(Protocol):
 def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
     """Return a model's input for a query in a query mode.
 
-    The function is for models whose input in a span mode is the input in the sentence mode.
+    For models that have the same input in a span mode as in the sentence mode.
     """
     if mode.startswith("instruction"):
         return instructed_text(query, instruction_format=entry.instruction_format)

@@ -19,10 +19,7 @@ from pieline.models.loading import loading, require_all_weights, require_finite,
 from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 from pieline.models.weights import weights_location
 from pieline.studies.idiolink.predictions.embedding import span_mask
-from pieline.studies.idiolink.predictions.query_texts import (
-    QueryText,
-    text_in_mode,
-)
+from pieline.studies.idiolink.predictions.query_texts import QueryText, text_in_mode
 from pieline.studies.idiolink.predictions.rankings import RankedRun, rank
 from pieline.studies.idiolink.records import Document, Query
 
@@ -215,8 +212,8 @@ def query_token_vectors(
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Return the token vectors of each query, and the token vectors of each query's span.
 
-    Each array has the shape (tokens, dimensions). The vectors of a query include special tokens and
-    query expansion, as in training.
+    Each tensor has the shape (tokens, dimensions). The vectors of a query include special tokens
+    and query expansion, as in training.
 
     Raises:
         UserError: A span is truncated entirely, or the model's input differs from the

@@ -70,13 +70,13 @@ def _scores_of_unit_vectors(
         yield from _normalize(queries[start : start + _QUERIES_AT_ONCE]) @ unit_documents.T
 
 
-def in_order(documents: Mapping[str, float]) -> list[str]:
-    """Return the ids of a query's documents from best to worst; `documents` has their scores.
+def in_order(score_by_id: Mapping[str, float]) -> list[str]:
+    """Return the ids of a query's documents from best to worst.
 
     Scores are compared as doubles, and documents with equal scores are sorted by descending id, as
     in trec_eval. Therefore, all tools and processors agree on the ranking. `rank` uses this order.
     """
-    return sorted(documents, key=lambda name: (documents[name], name), reverse=True)
+    return sorted(score_by_id, key=lambda name: (score_by_id[name], name), reverse=True)
 
 
 def rank(
@@ -115,7 +115,7 @@ def rank_by_cosine(
     """Rank documents by cosine similarity, for several arrays of query vectors at once.
 
     The runs equal those of `rank` and `cosine_scores`. The document vectors are read once, block by
-    block, so only the ids of all documents are in memory at the same time.
+    block, so memory holds the vectors of only one block at a time.
 
     Args:
         query_ids: Ids of the queries.
@@ -130,9 +130,9 @@ def rank_by_cosine(
     best_of_runs = [[no_documents] * len(query_vectors) for query_vectors in queries]
     for start, block in _unit_blocks(documents, rows):
         for query_vectors, best_of_queries in zip(queries, best_of_runs, strict=True):
-            for query, scores in enumerate(_scores_of_unit_vectors(query_vectors, block)):
-                best_so_far = best_of_queries[query]
-                best_of_queries[query] = _merge(best_so_far, scores, start, tie_order, top_k)
+            for query_index, scores in enumerate(_scores_of_unit_vectors(query_vectors, block)):
+                best_so_far = best_of_queries[query_index]
+                best_of_queries[query_index] = _merge(best_so_far, scores, start, tie_order, top_k)
     runs: list[RankedRun] = []
     for best_of_queries in best_of_runs:
         scores_by_id = [_scores_by_id(best, document_ids) for best in best_of_queries]
@@ -327,7 +327,8 @@ def read_foreign_run(
     first_line_of_query: dict[str, int] = {}
     first_line_of_document: dict[str, int] = {}
     tags: set[str] = set()
-    for line in _read_mteb_lines(path) if file_format == "mteb" else _read_lines(path):
+    run_lines = _read_mteb_lines(path) if file_format == "mteb" else _read_lines(path)
+    for line in run_lines:
         first_line_of_query.setdefault(line.query, line.number)
         first_line_of_document.setdefault(line.document, line.number)
         tags.add(line.tag)
@@ -340,8 +341,8 @@ def read_foreign_run(
     labels = texts or TextLabels((), ())
     _check_all_parts_ranked(path, first_line_of_document, labels.documents)
     run: RankedRun = {}
-    for query_id, lines in rankings.items():
-        scores = {document_id: line.score for document_id, line in lines.items()}
+    for query_id, ranked in rankings.items():
+        scores = {document_id: line.score for document_id, line in ranked.items()}
         best_ids = in_order(scores)[:top_k]
         run[query_id] = {document_id: scores[document_id] for document_id in best_ids}
     _check_not_shifted(path, run, labels.documents, labels.queries)
@@ -349,20 +350,23 @@ def read_foreign_run(
 
 
 def _check_documents(
-    path: str | Path, first_lines: Mapping[str, int], document_ids: Collection[str]
+    path: str | Path, first_line_of_document: Mapping[str, int], document_ids: Collection[str]
 ) -> None:
     """Raise a `UserError` if a run ranks documents that are not in the dataset.
 
     Args:
         path: Path of the run.
-        first_lines: Ranked documents, with the number of the first line that ranks them.
+        first_line_of_document: For each ranked document, the number of the first line that ranks
+            it.
         document_ids: Document ids of the dataset.
     """
-    unknown = [document_id for document_id in first_lines if document_id not in document_ids]
-    if unknown:
+    unknown_ids = [
+        document_id for document_id in first_line_of_document if document_id not in document_ids
+    ]
+    if unknown_ids:
         raise UserError(
-            f"{pluralize(len(unknown), 'unknown document')}, such as {unknown[0]!r}",
-            where=f"{path}:{first_lines[unknown[0]]}",
+            f"{pluralize(len(unknown_ids), 'unknown document')}, such as {unknown_ids[0]!r}",
+            where=f"{path}:{first_line_of_document[unknown_ids[0]]}",
             hint="rank the documents of the dataset",
         )
 
@@ -410,7 +414,7 @@ def _check_not_shifted(
 def _count_topic(
     ranked_topics: Sequence[Sequence[tuple[str, str]]], topics: Sequence[tuple[str, str]]
 ) -> list[int]:
-    """Return the number of ranked documents with the given topic, for each query."""
+    """For each ranking, count the documents that have the topic at the same place in `topics`."""
     return [ranked.count(topic) for ranked, topic in zip(ranked_topics, topics, strict=True)]
 
 
@@ -509,7 +513,7 @@ def _ties_change_ranks(ordered: Sequence["RunLine"], top_k: int) -> bool:
 
 
 def _is_reordered(ids_by_rank: Sequence[str], ids_by_score: Sequence[str]) -> bool:
-    """Return whether two rankings differ in the best documents, or in many documents."""
+    """Return whether two rankings of equal length differ in the best or in many documents."""
     is_moved = [
         by_rank != by_score for by_rank, by_score in zip(ids_by_rank, ids_by_score, strict=True)
     ]
@@ -524,7 +528,7 @@ def _may_be_rounded(lines: Iterable["RunLine"]) -> bool:
 def _check_scores(
     path: str | Path, rankings: Mapping[str, Mapping[str, "RunLine"]], top_k: int
 ) -> None:
-    """Raise a `UserError` if scores contradict ranks, are constant or are rounded.
+    """Raise a `UserError` if a run's scores contradict its ranks, are constant or are rounded.
 
     Equal ranks contradict no score, because BEIR writes rank 0 in every line.
     """
@@ -534,7 +538,8 @@ def _check_scores(
         if len(ranked) > 1
     }
     number_of_queries = len(ordered_by_query)
-    constant, tied = [], []
+    constant: list[str] = []
+    tied: list[str] = []
     for query, ordered in ordered_by_query.items():
         _check_ranks(path, ordered)
         if _ties_change_ranks(ordered, top_k):
@@ -559,7 +564,7 @@ def _check_scores(
 
 
 class RunLine(NamedTuple):
-    """A line of a TREC run; `number` is the line number."""
+    """A line of a TREC run; `number` is the line number (from 1)."""
 
     number: int
     query: str
@@ -570,7 +575,7 @@ class RunLine(NamedTuple):
 
 
 def _add_line(path: str | Path, ranked: dict[str, RunLine], line: RunLine) -> None:
-    """Add a line to the lines of one query, by document.
+    """Add a line to `ranked`, which contains the lines of one query by document.
 
     Raises:
         UserError: The query already ranks the document.
@@ -594,31 +599,35 @@ def _read_mteb_lines(path: str | Path) -> Iterator[RunLine]:
 
 
 def _read_lines(path: str | Path, top_k: int | None = None) -> Iterator[RunLine]:
-    """Yield all lines of a TREC run, or the first `top_k` lines of each query.
+    """Yield all lines of a TREC run or, if `top_k` is set, the first `top_k` lines of each query.
 
     Raises:
         UserError: The file cannot be read, or a line is invalid.
     """
-    lines_of_query: Counter[str] = Counter()
-    number = 0
+    line_count_by_query: Counter[str] = Counter()
+    line_number = 0
     try:
         with _open_text(path) as stream:
-            for number, line in enumerate(stream, start=1):
+            for line_number, line in enumerate(stream, start=1):
                 if not line.strip():
                     continue
                 if top_k is not None:
                     query = line.split(maxsplit=1)[0]
-                    lines_of_query[query] += 1
-                    if lines_of_query[query] > top_k:
+                    line_count_by_query[query] += 1
+                    if line_count_by_query[query] > top_k:
                         continue
-                yield _parse_line(line, number, path)
+                yield _parse_line(line, line_number, path)
     except UnicodeDecodeError:
         if _is_misnamed_gzip(path):
             raise UserError(
                 "the file is gzipped", where=path, hint=f"rename it to {Path(path).name}.gz"
             ) from None
+        # The loop did not receive the line that cannot be decoded.
+        undecodable_line = line_number + 1
         raise UserError(
-            "not a line of a TREC run: not UTF-8", where=f"{path}:{number + 1}", hint=_LINE_HINT
+            "not a line of a TREC run: not UTF-8",
+            where=f"{path}:{undecodable_line}",
+            hint=_LINE_HINT,
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(

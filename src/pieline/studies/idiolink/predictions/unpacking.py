@@ -39,7 +39,7 @@ def unpack_weights(entry: EmbedderEntry, output: Path) -> None:
 
 
 def _unpack_pickle(entry: EmbedderEntry, location: str, output: Path, where: str) -> None:
-    """Convert the pickle weights of a sentence-transformers model."""
+    """Convert the pickle weights of a sentence-transformers model; save the model in `output`."""
     if entry.pooling == "checkpoint":
         require_pooling_in_files(location, where)
     # This call only checks that the checkpoint's settings agree with the entry.
@@ -61,7 +61,7 @@ def _unpack_pickle(entry: EmbedderEntry, location: str, output: Path, where: str
 
 
 def _unpack_gguf(path: Path, output: Path, where: str) -> None:
-    """Convert the weights of a decoder from a GGUF file."""
+    """Convert the weights of a decoder from a GGUF file; save the model in `output`."""
     folder, file_name = str(path.parent), path.name
     with parse_gguf_once():
         loaded = load_model(

@@ -112,7 +112,10 @@ class Role:
 
 
 class RoleTask(Task):
-    """Base class for the construction's tasks for language models; `inputs` has the `prompt`."""
+    """Base class for the construction's tasks for language models.
+
+    `inputs` has `prompt`, the path of the prompt.
+    """
 
     def limit_setting(self) -> str:
         """Return the name of the setting that limits the length of the answers."""
@@ -167,11 +170,12 @@ def generate(
         UserError: A pair has no usable answer after all attempts.
     """
     attempts: list[_Attempt] = []
-    failed: list[_Attempt] = []
+    failed_attempts: list[_Attempt] = []
     pairs_to_ask = list(pairs)
-    for number in range(writer.times):
+    for attempt_number in range(writer.times):
         questions = [
-            generation_question(pair, writer, collection, attempt=number) for pair in pairs_to_ask
+            generation_question(pair, writer, collection, attempt=attempt_number)
+            for pair in pairs_to_ask
         ]
         answers = ask(questions)
         new_attempts = [
@@ -179,14 +183,15 @@ def generate(
             for pair, question in zip(pairs_to_ask, questions, strict=True)
         ]
         attempts += new_attempts
-        failed = [attempt for attempt in new_attempts if attempt.problem]
-        pairs_to_ask = [attempt.pair for attempt in failed]
-        if not failed:
+        failed_attempts = [attempt for attempt in new_attempts if attempt.problem]
+        pairs_to_ask = [attempt.pair for attempt in failed_attempts]
+        if not failed_attempts:
             break
-    if failed:
+    if failed_attempts:
+        example = failed_attempts[0]
         raise UserError(
-            f"{len(failed)} of {len(pairs)} pairs have no texts after {writer.times} attempts"
-            f" (last problem, for {failed[0].pair.name}: {failed[0].problem})",
+            f"{len(failed_attempts)} of {len(pairs)} pairs have no texts after"
+            f" {writer.times} attempts (last problem, for {example.pair.name}: {example.problem})",
             where=f"{writer.name}, {collection}",
             hint="increase idiolink.construction.attempts, or change the prompt",
         )
@@ -210,7 +215,7 @@ def generate(
 def _read_attempt(
     pair: Pair, question: Question, answer: Answer, collection: Collection
 ) -> _Attempt:
-    """Return the result of an answer about a pair."""
+    """Parse the answer to a question about a pair; return the question, answer and texts."""
     parsed = parse_object(answer, WrittenTexts)
     outcome = parsed.outcome.value
     try:
@@ -276,7 +281,7 @@ class Writing(RoleTask):
 
 
 def _is_usable(answer: Answer, pair: Pair, collection: Collection) -> bool:
-    """Return whether an answer has all texts of a pair (see `_to_texts`)."""
+    """Return whether an answer contains all texts of a pair, as `_to_texts` requires."""
     try:
         _to_texts(parse_object(answer, WrittenTexts), pair, collection, answer.key)
     except ValueError:

@@ -120,9 +120,9 @@ def validation_questions(
         texts_by_pair[text.pie, text.subject].append(text)
     questions = []
     for (pie, domain), pair_texts in texts_by_pair.items():
-        for run in range(judge.times):
-            name = f"{pie} / {domain}, run {run + 1}"
-            question = judge.question(name, run, pie=pie, domain=domain, texts=pair_texts)
+        for vote_index in range(judge.times):
+            name = f"{pie} / {domain}, run {vote_index + 1}"
+            question = judge.question(name, vote_index, pie=pie, domain=domain, texts=pair_texts)
             questions.append((question, pair_texts))
     return questions
 
@@ -154,7 +154,7 @@ class _Vote(NamedTuple):
 
 
 def _to_verdict(text_id: str, votes: Sequence[_Vote]) -> TextVerdict:
-    """Return the outcome of the votes on a text."""
+    """Return the verdict on a text: the outcome of the votes on it."""
     values = [vote.value for vote in votes]
     judgments = [vote.judgment for vote in votes if vote.judgment]
     negative_judgments = [judgment for judgment in judgments if judgment.failed]
@@ -223,7 +223,7 @@ def _read_votes(answer: Answer, number_of_texts: int) -> list[_Vote]:
 
 
 def _vote_value(judgment: TextJudgment | None) -> str:
-    """Return the vote that a judgment amounts to, or `missing` without a judgment."""
+    """Return a judgment's vote, `valid` or `invalid`; `missing` if there is no judgment."""
     if judgment is None:
         return "missing"
     return "invalid" if judgment.failed else "valid"
@@ -355,7 +355,7 @@ def to_review(
 ) -> list[GeneratedText]:
     """Return the texts that need human review, sorted by id.
 
-    These are all texts of gold PIEs, and the flagged texts of other PIEs. `gold` has the gold PIEs.
+    These are all texts of the gold PIEs in `gold`, and the flagged texts of other PIEs.
     """
     is_flagged = {verdict.id: verdict.flagged for verdict in verdicts}
     gold_pies = set(gold)
@@ -451,9 +451,9 @@ def _correct(text: GeneratedText, correction: Correction, where: str | Path) -> 
     Raises:
         UserError: The text differs from the text that was reviewed.
     """
-    has_new_sentence = nfc(correction.sentence) != nfc(text.sentence)
-    has_new_span = nfc(correction.span) != nfc(text.span)
-    if has_new_sentence or has_new_span:
+    has_reviewed_sentence = nfc(correction.sentence) == nfc(text.sentence)
+    has_reviewed_span = nfc(correction.span) == nfc(text.span)
+    if not (has_reviewed_sentence and has_reviewed_span):
         raise UserError(
             f"text {text.id!r} has changed since the decision",
             where=where,
@@ -473,10 +473,10 @@ class CorrectionCounts(Record):
     Attributes:
         reviewed: Number of all decisions.
         corrected: Number of decisions that changed the text.
-        by_action: Number of changes by action.
-        by_cause: Number of changes by cause, or by `not stated`.
-        by_usage: Number of changes by usage of the text.
-        by_collection: Number of changes by collection of the text.
+        by_action: Number of these decisions by action.
+        by_cause: Number of these decisions by cause; without a cause, by `not stated`.
+        by_usage: Number of these decisions by usage of the text.
+        by_collection: Number of these decisions by collection of the text.
     """
 
     reviewed: int
