@@ -9,7 +9,7 @@ from pieline.core.jobs import job
 from pieline.llm.readings import count_forms
 
 STYLES = {"ok": "", "repaired": "yellow"}
-"""Text styles by outcome; other outcomes are red."""
+"""Style of a table row by outcome; rows of other outcomes are red."""
 
 with job(snakemake):
     planned = planned_tasks(snakemake.params.config, snakemake.input.models, snakemake.params.root)

@@ -23,7 +23,7 @@ with job(snakemake) as j:
     answers_read: dict[str, Answer] = {}
 
     def ask_and_keep(questions: Sequence[Question]) -> dict[str, Answer]:
-        """Return the answers, and add them to `answers_read` for the sidecars."""
+        """Return the answers to questions, and keep these answers for the sidecars."""
         first_answers = FirstAnswers(entry, task.is_readable, task.limit_setting())
         answers = ask(questions, entry, settings, task.recordings, first_answers=first_answers)
         answers_read.update(answers)

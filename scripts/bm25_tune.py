@@ -9,7 +9,8 @@ from pieline.studies.idiolink.predictions.bm25 import tune
 from pieline.studies.idiolink.records import Bm25Parameters, Tuning
 
 with job(snakemake) as j:
-    query_mode, k1, b = snakemake.wildcards.query_mode, snakemake.params.k1, snakemake.params.b
+    query_mode = snakemake.wildcards.query_mode
+    k1_values, b_values = snakemake.params.k1, snakemake.params.b
     if snakemake.input.dataset:
         dataset = IdiolinkDataset.load(Path(snakemake.input.dataset[0]).parent)
         qrels = meaning_qrels(dataset.queries, dataset.documents)
@@ -18,11 +19,11 @@ with job(snakemake) as j:
             dataset.queries,
             query_mode=query_mode,
             composition=dataset.composition,
-            k1=k1,
-            b=b,
+            k1=k1_values,
+            b=b_values,
             ndcg_at_10=lambda run: ndcg_at_10(run, qrels),
         )
     else:
-        chosen = Bm25Parameters(k1=k1[0], b=b[0])
+        chosen = Bm25Parameters(k1=k1_values[0], b=b_values[0])
         tuning = Tuning(query_mode=query_mode, composition="full", chosen=chosen, grid=[])
     j.write(tuning)

@@ -38,7 +38,7 @@ PAPERS_DATA = (
 
 
 def table_cells(task: TaskEstimate, *, is_retired: bool) -> list[str]:
-    """Return the cells of a task's row in the table of remaining questions.
+    """Return the cells of the row of a task in the table of remaining questions.
 
     Args:
         task: Estimate of the task.
@@ -63,7 +63,7 @@ def table_cells(task: TaskEstimate, *, is_retired: bool) -> list[str]:
 
 
 def format_number(task: TaskEstimate, number: float | str) -> str:
-    """Format a number of a task's row.
+    """Format a number in the row of a task in the table of remaining questions.
 
     A question mark states that some or all questions are not known yet. The prefix `~` states that
     the number is estimated from the size of the papers' data.
@@ -94,7 +94,7 @@ def format_total(tasks: list[TaskEstimate], costs: list[float | None]) -> str:
 
 
 def jobs_table(jobs_of_models: Sequence[ModelJobs]) -> Table:
-    """Return the table of remaining jobs by model, with totals."""
+    """Return a table of the remaining jobs, with one row per model and a row of totals."""
     columns = ("model", "jobs", "on GPUs", "to download, GB")
     table = Table(*columns, title="remaining jobs", title_justify="left")
     groups: list[tuple[str, Sequence[ModelJobs]]] = [

@@ -11,7 +11,8 @@ from pieline.studies.idiolink.predictions.rankings import read_run
 
 with job(snakemake) as j:
     folder = Path(snakemake.input.dataset[0]).parent
-    dataset, seed = Meanings.load_meanings(folder), int(snakemake.wildcards.seed)
+    dataset = Meanings.load_meanings(folder)
+    seed = int(snakemake.wildcards.seed)
     qrels = meaning_qrels(dataset.queries, dataset.documents)
     pies = {query.id: query.pie for query in dataset.queries}
     number_of_pies = len(set(pies.values()))

@@ -12,14 +12,17 @@ from pieline.studies.idiots.datasets import (
 )
 
 with job(snakemake):
-    sentences, verification = read_sentences(snakemake.input.sentences), NOT_VERIFIED
+    sentences = read_sentences(snakemake.input.sentences)
+    verification = NOT_VERIFIED
     if kinds := optional(snakemake.input.kinds):
         sentences = mark_distractors(sentences, kinds)
     origin = snakemake.params.origin
     if origin == "unverified":
-        problem, upstream = count_problem(sentences), load_upstream(snakemake.input.upstream)
         verification = verify(
-            snakemake.params.name, snakemake.input.sentences, upstream, problem=problem
+            snakemake.params.name,
+            snakemake.input.sentences,
+            load_upstream(snakemake.input.upstream),
+            problem=count_problem(sentences),
         )
         origin = "released" if verification.verified else origin
     folder = Path(snakemake.output.manifest).parent

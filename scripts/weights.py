@@ -18,7 +18,7 @@ from pieline.models.fetching import (
 
 
 def gigabytes(size: int | None) -> str:
-    """Format a size in bytes as a number of gigabytes; return a question mark for None."""
+    """Format a size in bytes as gigabytes; return a question mark if the size is not known."""
     return "?" if size is None else f"{size / GIGABYTE:.2f}"
 
 

@@ -23,7 +23,7 @@ from pieline.languages.spelling import normalize
 from pieline.studies.idiots.records import PRINTED_COUNTS, DistractorKind, IdiotsSentence
 
 KINDS: dict[str, DistractorKind] = {kind: kind for kind in get_args(DistractorKind)}
-"""Kinds of distractors; a lookup converts a string to the type `DistractorKind`."""
+"""Map each kind of distractor to itself, so that a lookup converts a string to the type."""
 _HINT = "see data/sample/idiots/README.md"
 _MIN_SHARE_WITH_IDIOM = 0.5
 """Minimum share of idiomatic sentences that contain the words of their idiom."""
@@ -35,7 +35,7 @@ MOST_OTHER_IDS = 0.05
 The share is only checked if most sentence ids begin with the idiom id.
 """
 _FEWEST = 2
-"""Minimum number of sentences with the idiom of other sentences that is an error."""
+"""Minimum number of sentences with the idiom of other sentences for which data is rejected."""
 OPENING = re.compile(r"^(?:to|don['’]t|do not)\s+", re.IGNORECASE)
 """Pattern of leading words in a canonical form that are not part of the PIE.
 
@@ -45,7 +45,7 @@ because "quote me" also names this PIE.
 
 
 class _RawRecord(BaseModel):
-    """A row of the TSV, or an object in the JSON array."""
+    """A record of the raw file: a row of a TSV, or an object in a JSON array."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -90,7 +90,9 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
     _check_idiom_ids(sentences, path)
     _check_idioms_occur(sentences, places)
     _check_columns_belong_together(sentences, places)
-    english, spanish, texts_with_class = [], [], []
+    english: list[tuple[str, str]] = []
+    spanish: list[tuple[str, str]] = []
+    texts_with_class: list[tuple[str, str, tuple[str, bool]]] = []
     for where, sentence in zip(places, sentences, strict=True):
         english.append((where, sentence.sentence))
         spanish.append((where, sentence.translation))
@@ -129,7 +131,7 @@ def _read_raw_file(path: str | Path) -> list[IdiotsSentence]:
 
 
 def _check_labels_and_languages(sentences: Sequence[IdiotsSentence], places: Sequence[str]) -> None:
-    """Raise a `UserError` for an id with two idioms, a text with two labels or swapped languages.
+    """Raise a `UserError` if an id has two idioms, a text two labels or a row swapped languages.
 
     `places` contains the location of each sentence, for error messages.
     """
@@ -174,19 +176,21 @@ def _check_idiom_ids(sentences: Sequence[IdiotsSentence], path: str | Path) -> N
 
 def _check_idioms_occur(sentences: Sequence[IdiotsSentence], places: Sequence[str]) -> None:
     """Raise a `UserError` if most idiomatic sentences do not contain their idiom."""
-    idiomatic, with_idiom = 0, 0
+    number_of_idiomatic = 0
+    number_with_idiom = 0
     places_without_idiom = []
     for where, sentence in zip(places, sentences, strict=True):
         if not sentence.is_idiomatic:
             continue
-        idiomatic += 1
+        number_of_idiomatic += 1
         if _contains(sentence, sentence.pie):
-            with_idiom += 1
+            number_with_idiom += 1
         else:
             places_without_idiom.append(where)
-    if with_idiom < _MIN_SHARE_WITH_IDIOM * idiomatic:
+    if number_with_idiom < _MIN_SHARE_WITH_IDIOM * number_of_idiomatic:
         raise UserError(
-            f"only {with_idiom} of {idiomatic} idiomatic sentences contain their idiom",
+            f"only {number_with_idiom} of {number_of_idiomatic} idiomatic sentences contain their"
+            " idiom",
             where=places_without_idiom[0],
             hint="check that the column idiom belongs to these sentences",
         )
@@ -204,8 +208,8 @@ def _check_columns_belong_together(
     with_other_pie = []
     with_other_id = []
     for where, sentence in zip(places, sentences, strict=True):
-        contained_pies = [pie_id for pie_id, pie in pie_by_id.items() if _contains(sentence, pie)]
-        if contained_pies and sentence.pie_id not in contained_pies:
+        contained_ids = [pie_id for pie_id, pie in pie_by_id.items() if _contains(sentence, pie)]
+        if contained_ids and sentence.pie_id not in contained_ids:
             with_other_pie.append((where, f"{sentence.sentence!r} for {sentence.pie!r}"))
         if not sentence.id.startswith(f"{sentence.pie_id}-"):
             with_other_id.append((where, f"{sentence.id} for {sentence.pie_id}"))
@@ -235,7 +239,7 @@ def _contains(sentence: IdiotsSentence, pie: str) -> bool:
 
 
 def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
-    """Return whether English and Spanish function words suggest that a text is in `language`."""
+    """Return whether a text has more function words of `language` than of the other language."""
     other_language = "spanish" if language == "english" else "english"
     words = normalize(text).split()
     stop_words = sum(word in get_language(language).stop_words for word in words)
@@ -244,7 +248,7 @@ def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
 
 
 def _read_tsv(path: str | Path) -> list[dict[str, str]]:
-    """Read the rows of a TSV, whose fields may be quoted as in a CSV."""
+    """Read the rows of a TSV file; the fields may be quoted as in a CSV file."""
     try:
         numbered_rows = read_table(path, [], delimiter="\t", hint=_HINT)
     except UserError:
@@ -256,10 +260,10 @@ def _read_tsv(path: str | Path) -> list[dict[str, str]]:
 
 
 def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> list[IdiotsSentence]:
-    """Return the sentences with the kinds of distractors (section 3.3) that a file lists.
+    """Return all sentences, with `distractor_kind` (section 3.3) set as listed in a file.
 
     Args:
-        sentences: Sentences without kinds.
+        sentences: Sentences whose `distractor_kind` is not set.
         path: Path of a CSV file with the columns `sentence_id` and `kind`.
 
     Raises:
@@ -267,8 +271,9 @@ def mark_distractors(sentences: Iterable[IdiotsSentence], path: str | Path) -> l
             is not a distractor.
     """
     sentence_by_id = {sentence.id: sentence for sentence in sentences}
-    for line, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_HINT):
-        where, sentence_id, kind = f"{path}:{line}", row["sentence_id"], row["kind"]
+    for line_number, row in read_table(path, ["sentence_id", "kind"], more=[], hint=_HINT):
+        where = f"{path}:{line_number}"
+        sentence_id, kind = row["sentence_id"], row["kind"]
         if kind not in KINDS:
             raise UserError(
                 f"unknown kind {kind!r}", where=where, hint=f"use one of {', '.join(KINDS)}"
@@ -300,7 +305,7 @@ name of the public data that could not be verified, or the user's own data.
 
 
 class IdiotsManifest(Verification):
-    """Origin and counts of an IdioTS dataset, as written to its manifest."""
+    """Manifest of an IdioTS dataset: its origin, and its numbers of sentences and PIEs."""
 
     origin: Origin
     sentences: int
@@ -316,7 +321,7 @@ COUNTS = (
     Measure[IdiotsManifest]("idiomatic", lambda manifest: manifest.idiomatic, decimals=0),
     Measure[IdiotsManifest]("distractors", lambda manifest: manifest.distractors, decimals=0),
 )
-"""Counts of section 3."""
+"""Measures of the counts that section 3 reports."""
 
 
 def save_dataset(
@@ -331,7 +336,7 @@ def save_dataset(
 
     Args:
         folder: Folder of the dataset.
-        sentences: All sentences, which the manifest describes.
+        sentences: All sentences; the manifest counts all of them, even if `limit` is set.
         origin: Origin of the sentences.
         verification: Result of comparing the raw file with the public data.
         limit: Number of sentences to write; None for all.
@@ -352,7 +357,7 @@ def save_dataset(
 
 
 def count_problem(sentences: Sequence[IdiotsSentence]) -> str:
-    """Return the first count that differs from the paper; "" if all counts agree."""
+    """Describe the first count that differs from the paper; "" if all counts agree."""
     idiomatic = sum(sentence.is_idiomatic for sentence in sentences)
     counts = {
         "idioms": len({sentence.pie_id for sentence in sentences}),

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 GREY = "#777777"
 _PRINTED = " (printed)"
-"""End of the label of a printed model."""
+"""End of the label of a model with printed scores."""
 MARKERS = "os^v<>pX*h"
-"""Marker shapes of our runs; they differ, so that coinciding points stay visible."""
+"""Marker shapes of our runs; the shapes differ, so that coinciding points stay visible."""
 _PRINTED_MARKERS = "sD^vP*X"
-"""Marker shapes of printed models."""
+"""Marker shapes of models with printed scores."""
 
 
 def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
-    """Plot each run with 95% intervals, and each printed model as a hollow marker.
+    """Plot our runs with 95% intervals, and the paper's models as hollow markers.
 
     The dashed line marks a balanced accuracy of 0.5, which a model can reach without using the
     sentence. Runs with undefined recall or specificity are only in the legend.
@@ -50,7 +50,7 @@ def recall_against_specificity(inputs: DisplayInputs) -> Drawing:
         aspect="equal",
     )
     _add_legend_of_runs(figure, axis)
-    is_sample = any(item.origin == "sample" for item in metrics)
+    is_sample = any(run_metrics.origin == "sample" for run_metrics in metrics)
     add_notes(figure, [SAMPLE_NOTE] if is_sample else [])
     return figure
 
@@ -74,9 +74,9 @@ def _draw_runs(
     axis: Axes, metrics: Sequence[DetectionMetrics], models: Sequence[ModelDescription]
 ) -> None:
     """Draw a marker with 95% intervals for each run."""
-    labels = run_labels([tuple(run_of(item).values()) for item in metrics], models)
-    for label, item, marker in zip(labels, metrics, cycle(MARKERS), strict=False):
-        recall, specificity = item.recall, item.specificity
+    labels = run_labels([tuple(run_of(run_metrics).values()) for run_metrics in metrics], models)
+    for label, run_metrics, marker in zip(labels, metrics, cycle(MARKERS), strict=False):
+        recall, specificity = run_metrics.recall, run_metrics.specificity
         if recall.value is None or specificity.value is None:
             # An empty plot adds an entry to the legend.
             axis.plot([], [], marker, label=f"{label}: nothing to measure")
@@ -95,7 +95,7 @@ def _draw_runs(
 
 
 def _draw_printed(axis: Axes, printed: Mapping[tuple[str, ...], Mapping[str, float]]) -> None:
-    """Draw a hollow marker for each printed model; `printed` contains the rows of Table 1."""
+    """Draw a hollow marker for each row of the paper's Table 1; `printed` maps models to rows."""
     for ((model,), row), marker in zip(printed.items(), _PRINTED_MARKERS, strict=False):
         axis.plot(
             row["specificity"],
@@ -119,7 +119,7 @@ RECALL_SPECIFICITY = Figure(
 
 
 def _add_legend_of_runs(figure: Drawing, axis: Axes) -> None:
-    """Draw a legend with our runs, followed by the printed models."""
+    """Draw a legend with our runs, followed by the models with printed scores."""
     all_handles, all_labels = axis.get_legend_handles_labels()
     handles, labels = [], []
     for is_printed in (False, True):
@@ -133,10 +133,12 @@ def _add_legend_of_runs(figure: Drawing, axis: Axes) -> None:
 def add_legend(figure: Drawing, handles: Sequence[Artist], labels: Sequence[str]) -> None:
     """Draw a legend above the panel, and make the figure higher by the height of the legend."""
     # At this font size, two labels of up to 26 characters fit side by side.
+    longest_in_two_columns = 26
+    inches_per_line = 0.14
     longest_label = max((len(label) for label in labels), default=0)
-    columns = 2 if longest_label <= 26 else 1
+    columns = 2 if longest_label <= longest_in_two_columns else 1
     lines = math.ceil(len(labels) / columns)
-    figure.set_figheight(figure.get_figheight() + 0.14 * lines)
+    figure.set_figheight(figure.get_figheight() + inches_per_line * lines)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=SMALLEST)
 
 

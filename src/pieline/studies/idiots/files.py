@@ -13,9 +13,9 @@ Idiots = Study[IdiotsSettings]
 
 
 def constraints(study: Idiots, *kinds: str) -> dict[str, str]:
-    """Return the constraints of the wildcards `model` and `setting` in the paths of runs.
+    """Return the regular expressions for the wildcards `model` and `setting` in paths of runs.
 
-    Without `kinds`, models of all kinds are allowed.
+    `kinds` are the allowed kinds of models; without them, all kinds of the study are allowed.
     """
     model_kinds = kinds or ("llm", "predictions")
     settings = {*get_args(DetectionSetting), *study.settings.prompts, *study.external_settings()}
@@ -31,7 +31,7 @@ def kinds(study: Idiots) -> str | None:
 
 
 def raw_files(study: Idiots) -> list[str]:
-    """Return the paths of the sentences and the kinds of distractors; empty without sentences."""
+    """Return the raw files: the sentences and, if any, the distractor kinds; empty without data."""
     if no_data(study):
         return []
     files = [f"results/raw/{raw_name(study)}"]
@@ -47,5 +47,5 @@ def origin(study: Idiots) -> Origin:
 
 
 def other_targets(study: Idiots) -> list[str]:
-    """Return the paths of the files with cases that people can judge."""
+    """Return the paths of the files with cases that people can judge, one file per run."""
     return [paths.CASES.format(**run.where) for run in study.plan.made()]

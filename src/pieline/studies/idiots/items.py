@@ -23,7 +23,7 @@ class IdiotsItem(Item):
     """Answer of one run to one sentence.
 
     Attributes:
-        id, pie_id: Ids of the sentence and of its PIE.
+        id, pie_id: Ids of the sentence and of the sentence's PIE.
         distractor_kind: Kind of distractor; null for idiomatic sentences and for distractors whose
             kind is unknown.
         gold: Class of the sentence: whether it is idiomatic.
@@ -94,7 +94,7 @@ class IdiotsItem(Item):
     def evidence(cls, metric: MetricFile, pool: Pool, depth: int) -> Json | None:
         """Return the answers behind a metric file, for the results page.
 
-        Returns None if the metrics were not computed from exactly one prediction file.
+        The result is None if the metrics were not computed from exactly one prediction file.
         """
         predictions_paths = metric.predictions(".jsonl")
         if len(predictions_paths) != 1:
@@ -136,7 +136,7 @@ _SENTENCES = "/sentences.jsonl"
 def read_answers(
     metric: MetricFile, pool: Pool
 ) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
-    """Return each sentence with the answer from which a metric file was computed."""
+    """Return each sentence with its answer, from the files behind a metric file."""
     (predictions_path,) = metric.predictions(".jsonl")
     sentences = pool.read(input_of(metric, _SENTENCES), _load_sentences)
     return paired(sentences, load_jsonl(predictions_path, DetectionPrediction))

@@ -110,17 +110,18 @@ class DetectionMetrics(MetricRecord):
 def _fraction(
     name: str, get: Callable[[DetectionMetrics], Score], better: Literal["high", "low"] = "high"
 ) -> Measure[DetectionMetrics]:
-    """Return the measure of a score and its interval; `get` returns the score of a record."""
+    """Return the measure `name` of a score and its interval; `get` reads the score of a run."""
     return Measure(
         name,
-        lambda item: get(item).value,
-        lambda item: _interval(get(item)),
+        lambda metrics: get(metrics).value,
+        lambda metrics: _interval(get(metrics)),
         decimals=3,
         better=better,
     )
 
 
 def _interval(score: Score) -> Interval | None:
+    """Return the interval of a score; None if the interval is undefined."""
     if score.low is None or score.high is None:
         return None
     return Interval(low=score.low, high=score.high)
@@ -129,24 +130,24 @@ def _interval(score: Score) -> Interval | None:
 def _count(
     name: str, value: Callable[[DetectionMetrics], int | None], unknown: str = ""
 ) -> Measure[DetectionMetrics]:
-    """Return a measure without decimals; `unknown` is the reason for a missing value."""
+    """Return the measure `name` of a count; `unknown` is the reason shown if the value is None."""
     return Measure(name, value, decimals=0, unknown=unknown)
 
 
 def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
-    """Return a getter of one count: the entry `key` of a field of `DetectionMetrics`."""
+    """Return a function that returns the count `key` in a field of `DetectionMetrics`."""
     return lambda metrics: int(getattr(metrics, field)[key])
 
 
 def _count_of_type(error_type: ErrorType, metrics: DetectionMetrics) -> int | None:
-    """Return the number of wrong idioms of a type; None if nobody assigned types to them."""
+    """Return the number of wrong idioms of an error type; None if nobody assigned error types."""
     if metrics.errors["wrong_idiom"] and not metrics.error_types:
         return None
     return metrics.error_types.get(error_type, 0)
 
 
 UNSORTED = "its wrong idioms are not sorted yet (error type, in the cases to judge)"
-"""Reason for missing numbers of error types."""
+"""Reason that is shown if the number of an error type is missing."""
 DETECTION = (
     _fraction("accuracy", attrgetter("accuracy")),
     _fraction("misclassification_rate", attrgetter("misclassification_rate"), "low"),
@@ -156,7 +157,9 @@ DETECTION = (
     _fraction("balanced_accuracy", attrgetter("balanced_accuracy")),
     _count(
         "answers_unreadable",
-        lambda item: sum(item.outcomes[name] for name in item.outcomes.keys() - READABLE),
+        lambda metrics: sum(
+            metrics.outcomes[outcome] for outcome in metrics.outcomes.keys() - READABLE
+        ),
     ),
     *(
         _count(f"answers_{name}", _entry("outcomes", name))
@@ -165,18 +168,20 @@ DETECTION = (
 )
 """Measures of section 5.1 (Table 1), and the numbers of answers by outcome."""
 CONSISTENCY = (
-    _count("positives", lambda item: item.idiomatic),
-    _count("true_positives", lambda item: item.true_positive_consistency.of),
-    _count("true_positives_with_correct_idiom", lambda item: item.true_positive_consistency.count),
+    _count("positives", lambda metrics: metrics.idiomatic),
+    _count("true_positives", lambda metrics: metrics.true_positive_consistency.of),
+    _count(
+        "true_positives_with_correct_idiom", lambda metrics: metrics.true_positive_consistency.count
+    ),
     _fraction("true_positive_consistency", attrgetter("true_positive_consistency")),
     _count("verdicts_human", _entry("verdicts", "human")),
     _count("verdicts_automatic", _entry("verdicts", "automatic")),
-    Measure[DetectionMetrics]("kappa", lambda item: item.kappa, decimals=3),
+    Measure[DetectionMetrics]("kappa", lambda metrics: metrics.kappa, decimals=3),
 )
 """Measures of section 5.2 (Table 2)."""
 DISTRACTORS = (
-    _count("distractors", lambda item: item.distractors),
-    _count("false_positives_on_associated_pie", lambda item: item.distractor_pie_ratio.count),
+    _count("distractors", lambda metrics: metrics.distractors),
+    _count("false_positives_on_associated_pie", lambda metrics: metrics.distractor_pie_ratio.count),
     _fraction("ratio", attrgetter("distractor_pie_ratio"), "low"),
     _count("verdicts_human", _entry("verdicts", "human")),
     _count("verdicts_automatic", _entry("verdicts", "automatic")),
@@ -216,13 +221,13 @@ def _measures_of_kind(kind: DistractorKind) -> tuple[Measure[DetectionMetrics], 
 
 
 BY_KIND = {kind: _measures_of_kind(kind) for kind in get_args(DistractorKind)}
-"""Measures of each kind of distractor."""
+"""Measures of each kind of distractor, by kind."""
 
 
 class Fraction(NamedTuple):
-    """Sentences that a metric counts in its numerator and in its denominator.
+    """Sentences that a metric counts: `counted` in its numerator, `base` in its denominator.
 
-    Both attributes contain whether each sentence is counted.
+    Both attributes contain one boolean per sentence.
     """
 
     counted: Indicator
@@ -258,10 +263,15 @@ def detection_metrics(
     gold = np.array([int(sentence.is_idiomatic) for sentence, _ in pairs])
     answers = np.array([_class_of_answer(prediction) for _, prediction in pairs])
     # Whether each answer names the PIE, by sentence id.
-    automatic = {sentence.id: names_pie(sentence, prediction) for sentence, prediction in pairs}
-    human = {sentence_id: case.verdict == "yes" for sentence_id, case in verdicts.items()}
+    automatic_matches = {
+        sentence.id: names_pie(sentence, prediction) for sentence, prediction in pairs
+    }
+    human_matches = {sentence_id: case.verdict == "yes" for sentence_id, case in verdicts.items()}
     matches = np.array(
-        [human.get(sentence_id, is_match) for sentence_id, is_match in automatic.items()],
+        [
+            human_matches.get(sentence_id, is_match)
+            for sentence_id, is_match in automatic_matches.items()
+        ],
         dtype=bool,
     )
     fractions = _fractions(gold, answers, matches)
@@ -289,7 +299,10 @@ def detection_metrics(
         by_distractor_kind=_scores_by_kind(sentences, fractions, draws),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": judged_by_people, "automatic": len(positives) - judged_by_people},
-        kappa=cohen_kappa([automatic[sentence_id] for sentence_id in human], list(human.values())),
+        kappa=cohen_kappa(
+            [automatic_matches[sentence_id] for sentence_id in human_matches],
+            list(human_matches.values()),
+        ),
         errors=_errors(gold, answers, matches),
         error_types=(
             {name: error_types[name] for name in get_args(ErrorType)} if error_types else {}
@@ -307,7 +320,7 @@ def _class_of_answer(prediction: DetectionPrediction) -> int:
 
 
 def _fractions(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, Fraction]:
-    """Return each metric that is a ratio of two counts, by its name in `DetectionMetrics`.
+    """Return the counts behind each metric that is a ratio, by field name in `DetectionMetrics`.
 
     Args:
         gold: Class of each sentence.
@@ -316,11 +329,11 @@ def _fractions(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, F
     """
     all_sentences = np.ones(len(gold), dtype=bool)
     idiomatic, distractor, positive = gold == YES, gold == NO, answers == YES
-    right = gold == answers
+    is_correct = gold == answers
     true_positive = idiomatic & positive
     return {
-        "accuracy": Fraction(right, all_sentences),
-        "misclassification_rate": Fraction(~right, all_sentences),
+        "accuracy": Fraction(is_correct, all_sentences),
+        "misclassification_rate": Fraction(~is_correct, all_sentences),
         "recall": Fraction(true_positive, idiomatic),
         "specificity": Fraction(distractor & (answers == NO), distractor),
         "precision": Fraction(true_positive, positive),
@@ -330,7 +343,7 @@ def _fractions(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, F
 
 
 def _errors(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, int]:
-    """Return the number of each kind of error, by its name in `DetectionMetrics.errors`.
+    """Return the number of errors of each kind, by key of `DetectionMetrics.errors`.
 
     The arguments are the same as those of `_fractions`.
     """
@@ -346,7 +359,7 @@ def _errors(gold: Counts, answers: Counts, matches: Indicator) -> dict[str, int]
 def _scores_by_kind(
     sentences: Sequence[IdiotsSentence], fractions: Mapping[str, Fraction], draws: Counts
 ) -> dict[str, dict[str, Score]]:
-    """Return specificity and distractor PIE ratio for each kind of distractor that occurs."""
+    """Return the specificity and distractor PIE ratio of each kind of distractor in the data."""
     scores_by_kind: dict[str, dict[str, Score]] = {}
     for kind in get_args(DistractorKind):
         is_of_kind = np.array([sentence.distractor_kind == kind for sentence in sentences])
@@ -375,7 +388,7 @@ def _score(fraction: Fraction, draws: Counts) -> Score:
 def _balanced_accuracy(
     scores: Mapping[str, Score], fractions: Mapping[str, Fraction], draws: Counts
 ) -> Score:
-    """Return the mean of recall and specificity; undefined if either metric is undefined."""
+    """Return the mean of recall and specificity; its value is None if either is undefined."""
     recall, specificity = scores["recall"].value, scores["specificity"].value
     if recall is None or specificity is None:
         return Score(value=None)

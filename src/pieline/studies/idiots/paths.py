@@ -17,7 +17,7 @@ CASES_CSV = "results/predictions/idiots/{model}/{setting}/seed-{seed}.cases.csv"
 METRICS = "results/metrics/idiots/{model}/{setting}/seed-{seed}.json"
 
 TABLE = "idiots/idioms_sentences.tsv"
-"""Name of the raw file with the sentences in the public data, a table."""
+"""Name of the raw file with the sentences in the public data, a TSV table."""
 ARRAY = "idiots/idiots.json"
 """Name of the raw file with the sentences in the sample, a JSON array."""
 

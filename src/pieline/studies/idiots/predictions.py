@@ -1,4 +1,4 @@
-"""Detect whether a sentence contains an idiom, and which one (IdioTS, section 4).
+"""Detection of idioms in sentences (IdioTS, section 4).
 
 Predictions come from prompting a language model or from an external system.
 """
@@ -78,8 +78,11 @@ def _true_or_false(value: object) -> object:
 
 
 def _join_texts(value: object) -> object:
-    """Join a list of texts to one text, because some models return the idiom as a list."""
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+    """Join a list of texts to one text; return other values unchanged.
+
+    Some models return the idiom as a list.
+    """
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
         return "; ".join(value)
     return value
 
@@ -157,8 +160,8 @@ def detection_questions(
 class Detection(Task):
     """Task that asks a model whether each sentence of IdioTS contains an idiom.
 
-    The inputs are the files `sentences` and `prompt`. The output is the file `predictions`, with
-    one prediction per sentence.
+    `inputs` has `sentences` and `prompt`; `outputs` has `predictions`, a file with one prediction
+    per sentence.
     """
 
     setting: str
@@ -181,7 +184,7 @@ class Detection(Task):
         return f"idiots.by_model.{self.model}.max_tokens.{self.setting}"
 
     def paper_size(self) -> PaperSize:
-        """Return the number and size of the paper's requests; unknown for custom prompts."""
+        """Return the number and size of the paper's requests; an empty size for custom prompts."""
         if self.setting not in {"zero_shot", SCHEMA_SETTING}:
             return PaperSize()
         sentences = PRINTED_COUNTS["idiomatic sentences"] + PRINTED_COUNTS["distractors"]
@@ -210,7 +213,7 @@ class Detection(Task):
 
     @property
     def _record(self) -> type[DetectionAnswer]:
-        """Class of parsed answers, which depends on whether the prompt negates the question."""
+        """Class of the parsed answers: `NegatedAnswer` if the prompt negates the question."""
         parameters = self.parameters
         is_negated = isinstance(parameters, OwnParameters) and parameters.negated
         return NegatedAnswer if is_negated else DetectionAnswer
@@ -239,6 +242,7 @@ def read_detection(
         return parsed
     text, _ = answer_text(answer)
     has_idiom = parsed.value.has_idiom
+    # A negated answer is inverted when it is parsed, but the text contains the original verdict.
     last_verdict = not has_idiom if record is NegatedAnswer else has_idiom
     objects = _objects_with_verdicts(text, verdict_key, last_verdict=last_verdict)
     if len(_verdicts_of_last_objects(objects, text)) > 1:
@@ -338,15 +342,16 @@ def read_prediction(
     answer: Answer,
     record: type[DetectionAnswer] = DetectionAnswer,
 ) -> DetectionPrediction:
-    """Return the prediction for a sentence; `has_idiom` is None if the answer is unreadable."""
+    """Parse an answer about a sentence; `has_idiom` is None if the answer is unreadable."""
     parsed = read_detection(answer, record)
+    fields = parsed.value.model_dump() if parsed.value else {}
     return DetectionPrediction(
         id=sentence_id,
         outcome=parsed.outcome.value,
         rule=parsed.rule,
         reason=parsed.reason,
         answer_key=answer.key,
-        **(parsed.value.model_dump() if parsed.value else {}),
+        **fields,
     )
 
 
@@ -411,7 +416,9 @@ def _check_columns_agree(rows: Sequence[ForeignDetection], places: Sequence[str]
     contradictions are frequent: "no" rows that name an idiom, and "yes" rows that name no idiom.
     """
     answers = Counter(row.has_idiom for row in rows)
-    places_with_idiom, yes_without_idiom, no_with_idiom = [], [], []
+    places_with_idiom: list[str] = []
+    yes_without_idiom: list[str] = []
+    no_with_idiom: list[str] = []
     for row, where in zip(rows, places, strict=True):
         names_idiom = bool(row.idiom and not is_none_answer(row.idiom))
         if names_idiom:
@@ -426,9 +433,9 @@ def _check_columns_agree(rows: Sequence[ForeignDetection], places: Sequence[str]
             where=places_with_idiom[0],
             hint="correct has_idiom, or leave idiom empty",
         )
-    many_without = len(yes_without_idiom) > MOST_CONTRADICTIONS * answers[True]
-    many_with = len(no_with_idiom) > MOST_CONTRADICTIONS * answers[False]
-    if many_without and many_with:
+    often_yes_without = len(yes_without_idiom) > MOST_CONTRADICTIONS * answers[True]
+    often_no_with = len(no_with_idiom) > MOST_CONTRADICTIONS * answers[False]
+    if often_yes_without and often_no_with:
         raise UserError(
             f"idiom is set in {len(no_with_idiom)} of {answers[False]} rows in which has_idiom is"
             f" false, but empty in {len(yes_without_idiom)} of {answers[True]} in which it is true",
@@ -490,7 +497,7 @@ def _belongs_to(idiom: str, sentence: IdiotsSentence) -> bool:
 
 
 def _to_prediction(row: ForeignDetection, where: str) -> DetectionPrediction:
-    """Convert an external prediction; `where` is its location, for error messages.
+    """Convert an external prediction; `where` is the row's location, for error messages.
 
     The digest of the row replaces the key of a recorded answer, so that human verdicts refer to
     exactly this prediction.

@@ -49,7 +49,7 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
 
 
 def lacks(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
-    """Return the reasons why runs cannot be made, by metric file of the run."""
+    """Map the metric file of each run that cannot be made to the reason."""
     reason = paths.no_data(study)
     if reason:
         return {run.metrics: reason for run in runs}
@@ -57,13 +57,16 @@ def lacks(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
 
 
 def _unsupported(study: Idiots, model: str, setting: str) -> str:
-    """Return why a language model does not support a setting; empty if there is no such reason."""
+    """Return why a language model does not support a setting; empty if it does.
+
+    For external predictions, the result is empty, too.
+    """
     entry = study.project.entry(model)
     return unsupported_reason(entry, setting) if isinstance(entry, LLMEntry) else ""
 
 
 def conditions(study: Idiots, model: str, setting: str) -> Conditions:
-    """Return the conditions of runs of a model in a setting, which are the same for all seeds."""
+    """Return the conditions of a model's runs in a setting; they do not depend on the seed."""
     if study.prediction_files(model):
         return study.mark_data(study.external_conditions(setting=setting))
     parameters, changed_parameters = study.as_sent(model, tasks.parameters(study, model, setting))
@@ -94,7 +97,7 @@ def models(study: Idiots) -> list[str]:
 
 
 def conditions_by_pattern(study: Idiots) -> dict[str, Callable[..., Conditions]]:
-    """Return, for each path pattern of metric files, a function from wildcards to conditions."""
+    """Map each path pattern of metric files to a function from wildcards to conditions."""
     return {
         paths.METRICS: lambda model, setting, **_: conditions(study, model, setting),
     }

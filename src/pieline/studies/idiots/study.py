@@ -47,7 +47,7 @@ def _check_verdicts(study: Idiots, path: str) -> None:
         RunIdentity(run.model, run.where["setting"], int(run.where["seed"]))
         for run in study.configured_runs()
     }
-    if not judged_runs.isdisjoint(configured_runs):
+    if judged_runs & configured_runs:
         return
     example = ""
     if judged_runs:
@@ -87,7 +87,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
     other_targets = files.other_targets
 
     def items(self) -> Items:
-        """Return the specification of the items: one item per sentence and run."""
+        """Return the specification of the study's items: one item per sentence and run."""
         files_to_read = [run.predictions for run in self.plan.made()]
         if files_to_read:
             files_to_read.append(paths.SENTENCES)

@@ -52,7 +52,7 @@ KIND_LABELS = {
 
 
 class Described(Protocol):
-    """A record that states the origin of the sentences on which it is based."""
+    """A record that states where the sentences come from on which its numbers are based."""
 
     @property
     def origin(self) -> Origin:
@@ -60,7 +60,7 @@ class Described(Protocol):
 
     @property
     def data_note(self) -> str:
-        """Note on how the data was verified or differs from the paper's."""
+        """Note on how the data was verified, or on how the data differs from the paper's data."""
 
 
 _LLAMA2 = "<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
@@ -99,7 +99,7 @@ def run_of(metrics: DetectionMetrics) -> dict[str, str]:
 def _run_numbers(
     inputs: DisplayInputs, measures: Sequence[Measure[DetectionMetrics]]
 ) -> pd.DataFrame:
-    """Return our numbers of every run."""
+    """Return the values of the measures in every run, as a frame of numbers."""
     records = zip(load_records(inputs.metrics, DetectionMetrics), inputs.metrics, strict=True)
     return of_runs(inputs, records, measures, run_of, _obstacles)
 
@@ -192,8 +192,8 @@ CONSISTENCY_TABLE = Table(
 def distractors_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the distractor PIE ratio of our runs, in total and by kind of distractor (Table 3)."""
     kinds_in_data: set[str] = set()
-    for metrics in load_records(inputs.metrics, DetectionMetrics):
-        kinds_in_data.update(metrics.by_distractor_kind)
+    for run_metrics in load_records(inputs.metrics, DetectionMetrics):
+        kinds_in_data.update(run_metrics.by_distractor_kind)
     measures = list(DISTRACTORS)
     for kind, measures_of_kind in BY_KIND.items():
         if kind in kinds_in_data:
@@ -311,7 +311,8 @@ def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         "idiomatic": "Idiomatic sentences",
         "distractors": "Distractors",
     }
-    (counts,) = rows_of(numbers, ()).values()  # without keys, all numbers are one row
+    # Without keys, all numbers are in one row.
+    (counts,) = rows_of(numbers, ()).values()
     rows = [
         number_row((label,), [Column(measure, "Number")], counts)
         for measure, label in labels.items()
@@ -404,12 +405,12 @@ def _table(
 
 
 def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple[str, ...]:
-    """Return the notes below a table: on who judged the answers (optional) and on the data."""
+    """Return the notes below a table: on who judged, if `with_verdicts`, and on the data."""
     notes = data_notes(metrics)
     if not with_verdicts:
         return notes
-    human_verdicts = sum(item.verdicts["human"] for item in metrics)
-    automatic_verdicts = sum(item.verdicts["automatic"] for item in metrics)
+    human_verdicts = sum(run_metrics.verdicts["human"] for run_metrics in metrics)
+    automatic_verdicts = sum(run_metrics.verdicts["automatic"] for run_metrics in metrics)
     note = (
         f"People judged {human_verdicts} of the {human_verdicts + automatic_verdicts} answers that"
         " found an idiom, the matching function the others."
@@ -418,7 +419,7 @@ def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple
 
 
 def data_notes(records: Sequence[Described]) -> tuple[str, ...]:
-    """Return a note if records are based on sample data or on data verified only by counts."""
+    """Return notes on records that are based on sample data or on data verified by counts only."""
     notes = []
     if any(record.origin == "sample" for record in records):
         notes.append(SAMPLE_NOTE)
@@ -428,7 +429,7 @@ def data_notes(records: Sequence[Described]) -> tuple[str, ...]:
 
 
 def _rows(numbers: pd.DataFrame, inputs: DisplayInputs, columns: Sequence[Column]) -> Iterator[Row]:
-    """Yield one row per run."""
+    """Yield the table row of each run, with one cell per column."""
     numbers_by_run = in_order(rows_of(numbers, RUN), inputs)
     labels = run_labels(list(numbers_by_run), inputs.models)
     for label, numbers_of_run in zip(labels, numbers_by_run.values(), strict=True):

@@ -53,7 +53,7 @@ def detection(study: Idiots, model: str, setting: str, seed: str) -> Detection:
 
 
 def llm_tasks(study: Idiots) -> list[LLMTaskSpec]:
-    """Return the specifications of the study's tasks: only idiom detection, one task per run."""
+    """Return the specification of the study's only kind of task: idiom detection, once per run."""
     return [
         LLMTaskSpec(
             name="idiots_detect",

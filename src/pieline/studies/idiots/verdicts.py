@@ -46,7 +46,7 @@ class ReviewCase(Frozen):
         verdict: Human verdict; empty until a person fills it in.
         error_type: Type of the named expression, if the sentence is idiomatic and the verdict is
             "no"; may be empty.
-        answer_key: Key of the answer.
+        answer_key: Key of the recorded answer.
     """
 
     model: str
@@ -66,7 +66,7 @@ class ReviewCase(Frozen):
     @field_validator("verdict", "error_type", mode="before")
     @classmethod
     def _ignore_case_and_spaces(cls, value: object) -> object:
-        """Normalize what a person typed, such as "Phrasal verb"."""
+        """Normalize what a person typed, for example "Phrasal verb" to "phrasal_verb"."""
         return value.strip().lower().replace(" ", "_") if isinstance(value, str) else value
 
     @model_validator(mode="after")
@@ -113,15 +113,15 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
 
 
 def _negates_pie(name: str, sentence: IdiotsSentence) -> bool:
-    """Return whether a named idiom begins with a negation that is in neither PIE nor sentence.
+    """Return whether a named idiom begins with a negation that PIE and sentence do not contain.
 
     An example is "not spill the beans".
     """
-    words = normalize(name)
-    first_word = words.partition(" ")[0]
+    normalized_name = normalize(name)
+    first_word = normalized_name.partition(" ")[0]
     is_negation = first_word in ANSWERS.negations
     is_in_pie = first_word in normalize(sentence.pie).split()
-    is_quotation = words in normalize(sentence.sentence)
+    is_quotation = normalized_name in normalize(sentence.sentence)
     return is_negation and not is_in_pie and not is_quotation
 
 
