@@ -263,17 +263,11 @@ def detection_metrics(
     gold = np.array([int(sentence.is_idiomatic) for sentence, _ in pairs])
     answers = np.array([_class_of_answer(prediction) for _, prediction in pairs])
     # Whether each answer names the PIE, by sentence id.
-    automatic_matches = {
-        sentence.id: names_pie(sentence, prediction) for sentence, prediction in pairs
-    }
+    automatic_matches = {sentence.id: names_pie(sentence, answer) for sentence, answer in pairs}
     human_matches = {sentence_id: case.verdict == "yes" for sentence_id, case in verdicts.items()}
-    matches = np.array(
-        [
-            human_matches.get(sentence_id, is_match)
-            for sentence_id, is_match in automatic_matches.items()
-        ],
-        dtype=bool,
-    )
+    matches_by_id = automatic_matches | human_matches
+    matches = np.array(list(matches_by_id.values()), dtype=bool)
+    automatic_labels = [automatic_matches[sentence_id] for sentence_id in human_matches]
     fractions = _fractions(gold, answers, matches)
     # The class sizes are fixed by the dataset's design, so sentences are drawn within classes.
     draws = draw_units(gold, resamples=resamples, seed=BOOTSTRAP_SEED)
@@ -299,10 +293,7 @@ def detection_metrics(
         by_distractor_kind=_scores_by_kind(sentences, fractions, draws),
         outcomes={name: outcomes[name] for name in get_args(OutcomeName)},
         verdicts={"human": judged_by_people, "automatic": len(positives) - judged_by_people},
-        kappa=cohen_kappa(
-            [automatic_matches[sentence_id] for sentence_id in human_matches],
-            list(human_matches.values()),
-        ),
+        kappa=cohen_kappa(automatic_labels, list(human_matches.values())),
         errors=_errors(gold, answers, matches),
         error_types=(
             {name: error_types[name] for name in get_args(ErrorType)} if error_types else {}
