@@ -67,7 +67,7 @@ class FilterOptions(Settings):
         default=None,
         min_length=1,
         affects="predictions",
-        description="Number of PIEs to keep of those that pass the filter; null: all.",
+        description="Names of the PIEs to keep, of those that pass the filter; null: all.",
     )
     domains: list[Domain] = Field(
         default=list(DOMAINS),
