@@ -120,13 +120,15 @@ def _model_id(metric: MetricFile) -> str:
     """Return the name of a run's model on the Hub or at the provider, or else `pieline/<name>`."""
     name = str(metric.fields["model"])
     weights = metric.fields["conditions"]["weights"]
+    # A fine-tuned embedder is named model+training mode+loss; encoders are always fine-tuned.
     is_fine_tuned_here = "+" in name or weights.get("kind") == "encoder"
     if is_fine_tuned_here:
         return f"pieline/{name}"
     if weights.get("source") == "api":
         return str(weights["litellm_id"])
     repository = weights.get("checkpoint") or weights.get("repository") or ""
-    if "/" in repository and weights.get("source") in ("hub", "package"):
+    has_organization = "/" in repository  # unlike a name that the user gave
+    if has_organization and weights.get("source") in ("hub", "package"):
         return str(repository)
     return f"pieline/{name}"
 
@@ -185,9 +187,9 @@ def _as_text(value: Any) -> str:
 
 
 def _result(number: Number, evaluation_name: str, data: str, conditions: Json) -> Json:
-    """Return the evaluation result of a number: score, metric, interval and settings.
+    """Return a number as an evaluation result, with its score, metric, interval and settings.
 
-    Percentages become fractions.
+    Percentages are converted to fractions.
     """
     is_percent = number.unit == "%"
 

@@ -214,7 +214,7 @@ def _read_members(
         prediction_files = [name for name in run.files if not is_sidecar(name)]
         copied_files += [*prediction_files, *run.training]
         for path in prediction_files:
-            members[member_sidecar(path)] = _sidecar_member(path)
+            members[member_sidecar(path)] = _sidecar_content(path)
         if run.recordings:
             members[run.recordings] = _recorded_answers(run.predictions)
     for dataset in datasets.values():
@@ -224,7 +224,7 @@ def _read_members(
     return members
 
 
-def _sidecar_member(path: str) -> bytes:
+def _sidecar_content(path: str) -> bytes:
     """Return the content of the member with the sidecar of a file.
 
     In an archive, the field `path` of a sidecar is the name of the sidecar itself.

@@ -36,7 +36,7 @@ MAKE_AGAIN = "run the same snakemake command with --forcerun {}"
 """Hint for files that are missing or not up to date; the placeholder stands for their paths."""
 EXTRACTED = "this folder has other data than {}: use another folder (--directory)"
 """Hint for files from an archive with other inputs; the placeholder stands for the archive."""
-_MADE = ("results/", "paper_tables/")
+_OUTPUT_FOLDERS = ("results/", "paper_tables/")
 """Folders to which only jobs write."""
 _DOWNLOADED = "results/archives/"
 """Subfolder of `results/` with downloaded archives, which have no sidecars."""
@@ -125,7 +125,7 @@ def file_of(sidecar: str) -> str:
     return str(path.parent.parent / path.stem)
 
 
-def move_old_sidecars(folders: Iterable[str] = _MADE) -> None:
+def move_old_sidecars(folders: Iterable[str] = _OUTPUT_FOLDERS) -> None:
     """Move sidecars that earlier versions wrote next to the files to the folder for sidecars."""
     for folder in folders:
         for path in _files_below(folder):
@@ -137,7 +137,7 @@ def move_old_sidecars(folders: Iterable[str] = _MADE) -> None:
 
 def is_made(path: str) -> bool:
     """Return whether a path is one to which only jobs write, so that the file needs a sidecar."""
-    return path.startswith(_MADE) and not path.startswith(_DOWNLOADED)
+    return path.startswith(_OUTPUT_FOLDERS) and not path.startswith(_DOWNLOADED)
 
 
 def load_sidecar(path: str | Path) -> Sidecar:

@@ -274,7 +274,7 @@ def _corrects_answer(words: list[str], named: Collection[str]) -> bool:
 
 
 def _is_labeled_answer(sentence: str) -> bool:
-    """Return whether a sentence is a label and an answer: "Final answer: spill the beans"."""
+    """Return whether a sentence is a label with an answer: "Final answer: spill the beans"."""
     (label, stop), *clauses_after_label = _clauses(sentence)
     is_label = (
         stop == ":" and _mentions(label, "answers") and _words_about_answers().issuperset(label)

@@ -455,7 +455,7 @@ def _group_fields(value: dict[str, Any], *, is_item: bool) -> _ObjectFields:
         elif kind is None:
             other_fields[key] = item
         elif truth is None or (not truth and kind in ("answer", "candidates", "items")):
-            # Names phrases, or none ("answer": "no").
+            # The field names phrases, or states that there are none ("answer": "no").
             by_kind.setdefault(kind, {})[key] = item
         else:  # for example "idiom": true
             is_affirmed = is_affirmed or truth

@@ -314,7 +314,7 @@ class CapReachedError(Exception):
 
 
 class _ImpossibleCount(NamedTuple):
-    """Answer with a token count that no answer can have.
+    """Answer whose reported token count is too large to be true.
 
     Attributes:
         token_count: Largest token count that the provider reported.

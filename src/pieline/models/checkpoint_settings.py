@@ -197,8 +197,8 @@ def length_limits(folder: Path) -> list[LengthLimit]:
 def dtype_of(folder: Path) -> tuple[str, str] | None:
     """Return the data type that a checkpoint's files set, and the name of the file that sets it.
 
-    sentence-transformers uses this type. The result is None if no file sets a type, and if the type
-    is float32 or one that an entry cannot have.
+    sentence-transformers uses this type. The result is None if no file sets a type, or if the first
+    type that a file sets is not one of the half-precision types that an entry can have.
     """
     transformer_file, transformer = _read_transformer(folder)
     model_options = transformer.get("model_args", transformer.get("model_kwargs"))
@@ -211,7 +211,8 @@ def dtype_of(folder: Path) -> tuple[str, str] | None:
             value = content.get(field) if isinstance(content, dict) else None
             if value not in (None, "auto"):
                 dtype = str(value).removeprefix("torch.")
-                return (dtype, file) if dtype in ("bfloat16", "float16") else None
+                is_half_precision = dtype in ("bfloat16", "float16")
+                return (dtype, file) if is_half_precision else None
     return None
 
 

@@ -419,7 +419,7 @@ def rows_of(
 
 
 def of_display(ours: pd.DataFrame, inputs: DisplayInputs) -> pd.DataFrame:
-    """Add two columns to our rows: the predictions' origin, and the display's name as `tables`.
+    """Add the columns `origin` (of the predictions) and `tables` (name of the display) to our rows.
 
     Args:
         ours: Our rows of the frame of numbers.

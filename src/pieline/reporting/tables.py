@@ -199,11 +199,11 @@ def make_table(
     ours: Callable[[DisplayInputs], pd.DataFrame] | None,
     inputs: DisplayInputs,
 ) -> tuple[TableContent, pd.DataFrame | None]:
-    """Return the content of a table, and the table's frame of numbers; None for a table of texts.
+    """Return a table's content and frame of numbers; a table of texts has None instead of a frame.
 
     Args:
-        layout: Function that returns the content. Its arguments are the frame of numbers, unless
-            `ours` is None, and the inputs.
+        layout: Function that returns the content. It is called with the frame of numbers and the
+            inputs, or with only the inputs if `ours` is None.
         ours: Function from the inputs to our rows of the frame; None for a table of texts.
         inputs: Inputs of the table.
     """

@@ -256,9 +256,12 @@ def describe(numbers: Sequence[Number]) -> str:
     phrases = []
     for verdict in STATES:
         count = count_by_verdict[verdict]
-        if count:
-            kinds = f" ({kinds_of(numbers)})" if verdict == "reproduced" else ""
-            phrases.append(f"{count:,} {verdict}{kinds}")
+        if not count:
+            continue
+        phrase = f"{count:,} {verdict}"
+        if verdict == "reproduced":
+            phrase += f" ({kinds_of(numbers)})"
+        phrases.append(phrase)
     return ", ".join(phrases)
 
 

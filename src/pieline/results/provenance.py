@@ -177,8 +177,8 @@ def describe_raw_files(
     Args:
         paths: Paths of the raw files.
         data: Source of the run's data.
-        upstream: Public files by name, which is the path of the raw file below `folder`.
-        licences: Licenses by corpus, which is the first folder in a raw file's name.
+        upstream: Public files, keyed by the path of the raw file relative to `folder`.
+        licences: Licenses, keyed by corpus: the first folder in the path.
         folder: Folder to which the names of raw files are relative.
 
     Raises:

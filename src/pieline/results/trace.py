@@ -167,15 +167,16 @@ def _called_functions(
         level: Level of the steps.
     """
     tree = _parse_module(file)
-    module_and_original = {
+    # The module of each function that the file can call, and the function's name there.
+    source_by_name = {
         node.name: (_module_name(file, root), node.name) for node in _public_functions(file, root)
     }
-    module_and_original |= _imported_names(tree)
+    source_by_name |= _imported_names(tree)
     calls = [node for node in ast.walk(part or tree) if isinstance(node, ast.Call)]
     seen = set()
     for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        module, original = module_and_original.get(name, ("", ""))
+        module, original = source_by_name.get(name, ("", ""))
         if name in seen or not module or module.startswith(NOT_SHOWN):
             continue
         seen.add(name)
@@ -231,7 +232,7 @@ def _find_function(module: str, name: str, root: Path, level: int = 2) -> Step |
 
 
 def _steps_of_task(kind: str, root: Path) -> Iterator[Step]:
-    """Yield steps for the class of a kind of question, and for the functions that it calls.
+    """Yield a step for the class that asks a kind of question, and for each function it calls.
 
     Args:
         kind: Name of the kind of question to language models.

@@ -341,6 +341,7 @@ def partial_correlation(
         draws: Weight of each query in each resample, equal for all queries of a PIE; shape
             (resamples, queries).
     """
+    # The order of the values is the same in each resample, but their ranks depend on the weights.
     _, first_levels = np.unique(first, return_inverse=True)
     _, second_levels = np.unique(second, return_inverse=True)
     equal_weights = np.ones(len(cells))

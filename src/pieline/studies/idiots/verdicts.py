@@ -138,9 +138,9 @@ def paired(
     unmatched_ids = sorted(sentence_ids.symmetric_difference(prediction_by_id))
     has_repeated_id = len(prediction_by_id) != len(predictions)
     if unmatched_ids or has_repeated_id:
-        example = unmatched_ids[0] if unmatched_ids else "a repeated id"
+        mismatch = unmatched_ids[0] if unmatched_ids else "a repeated id"
         raise UserError(
-            f"sentences and predictions do not match ({example})",
+            f"sentences and predictions do not match ({mismatch})",
             hint="create the predictions again",
         )
     return [(sentence, prediction_by_id[sentence.id]) for sentence in sentences]

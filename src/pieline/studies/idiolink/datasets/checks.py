@@ -149,7 +149,7 @@ def _find_unexpected_pies(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
 
 
 def _find_changed_simplifications(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
-    """Find simplifications without an idiomatic original, or with other words around the span."""
+    """Find simplifications that lack an idiomatic original, or differ from it outside the span."""
     documents = [text for text in texts if text.collection == "documents"]
     idiomatic_by_id = {text.id: text for text in documents if text.usage == "idiomatic"}
     for text in documents:

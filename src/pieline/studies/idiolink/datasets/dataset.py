@@ -112,7 +112,7 @@ class IdiolinkDataset(Meanings):
     queries: list[Query]
 
     def composed(self, composition: str) -> "IdiolinkDataset":
-        """Return a copy with only the documents of an index composition, and all queries."""
+        """Return a copy with all queries, but only the documents of an index composition."""
         documents = compose_index(self.documents, composition)
         return IdiolinkDataset(self.split, composition, self.released, documents, self.queries)
 

@@ -30,6 +30,7 @@ _QUERIES_AT_ONCE = 256
 """Number of queries that are compared with the documents at once."""
 _ROWS_AT_ONCE = 4096
 """Number of document vectors that are read and normalized at once."""
+_FLOAT32_BYTES = 4
 _BLOCK_BYTES = 1 << 26
 """Size of a block of document vectors; the papers' corpora fit into one block."""
 _NDCG_CUT = 10
@@ -173,18 +174,14 @@ def _unit_blocks(
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield blocks of vectors of length 1, each with the position of the first vector in `rows`.
 
-    The last block has up to twice as many vectors as the others. BLAS computes products with few
-    vectors differently, so after a short last block, scores would depend on the size of the blocks.
-
     Args:
         documents: Path of an npy file with vectors.
         rows: Rows of the file, in the order in which the vectors are yielded.
     """
     dimensions = np.load(documents, mmap_mode="r").shape[1]
-    bytes_per_part = 4 * dimensions * _ROWS_AT_ONCE
-    block_rows = max(1, _BLOCK_BYTES // bytes_per_part) * _ROWS_AT_ONCE
-    starts = range(0, max(1, len(rows) - block_rows + 1), block_rows)
-    for start, end in pairwise([*starts, len(rows)]):
+    bytes_per_part = _FLOAT32_BYTES * dimensions * _ROWS_AT_ONCE
+    parts_per_block = max(1, _BLOCK_BYTES // bytes_per_part)
+    for start, end in _block_bounds(len(rows), parts_per_block * _ROWS_AT_ONCE):
         block = np.empty((end - start, dimensions), dtype=np.float32)
         for part_start in range(start, end, _ROWS_AT_ONCE):
             part_end = min(part_start + _ROWS_AT_ONCE, end)
@@ -192,6 +189,17 @@ def _unit_blocks(
             vectors = np.load(documents, mmap_mode="r")[rows[part_start:part_end]]
             block[part_start - start : part_end - start] = _normalize(vectors)
         yield start, block
+
+
+def _block_bounds(row_count: int, block_rows: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each block of `block_rows` rows; the last block may be longer.
+
+    A remainder is added to the last block, because BLAS computes products with few vectors
+    differently: the scores of a short block would depend on the size of the blocks.
+    """
+    full_blocks = max(1, row_count // block_rows)
+    starts = [number * block_rows for number in range(full_blocks)]
+    return pairwise([*starts, row_count])
 
 
 def _tie_order(document_ids: Sequence[str]) -> NDArray[np.intp]:

@@ -55,7 +55,7 @@ def check_sentences(
 def _check_idioms(
     sentences: Sequence[TaggedSentence], path: str | Path, light_words: Collection[str]
 ) -> None:
-    """Raise a `UserError` if too many tagged idioms are misaligned or whole sentences.
+    """Raise a `UserError` if too many tagged idioms are misaligned or cover a whole sentence.
 
     An idiom is misaligned if it begins or ends with punctuation, or ends with one of `light_words`.
     """

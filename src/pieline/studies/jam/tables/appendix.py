@@ -69,6 +69,7 @@ def human_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 
 def humans(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of two annotators' accuracy (overall and by usage) and agreement."""
+    # At most one record, because people label the variants of one language.
     records = load_records(inputs.metrics, HumanMetrics)
     usage_counts: list[Cell] = []
     for metrics in records:

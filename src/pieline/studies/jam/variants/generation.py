@@ -231,7 +231,7 @@ def confusing_variants(path: str | Path) -> list[str]:
 
 
 def sample_neutral_variants(
-    sentences: Sequence[JamSentence], confusing: Collection[str], path: str | Path
+    sentences: Sequence[JamSentence], confusing_ids: Collection[str], path: str | Path
 ) -> list[JamSentence]:
     """Return the sample's neutral variants for the confusing hard variants (appendix G).
 
@@ -240,7 +240,7 @@ def sample_neutral_variants(
 
     Args:
         sentences: Originals and hard variants.
-        confusing: Ids of the confusing hard variants (see `confusing_variants`).
+        confusing_ids: Ids of the confusing hard variants (see `confusing_variants`).
         path: Path of a JSON object that maps the id of an original to its neutral text. Each text
             ends with the original.
     """
@@ -249,7 +249,7 @@ def sample_neutral_variants(
     neutral_variants = []
     for sentence in sentences:
         original = original_by_id[sentence.original_id]
-        if sentence.id in confusing and original.id in neutral_texts:
+        if sentence.id in confusing_ids and original.id in neutral_texts:
             text, number = neutral_texts[original.id], sentence.variant_number
             variant = make_variant(original, text, number=number, source="sample")
             neutral_variants.append(as_sentence(variant))
@@ -257,18 +257,21 @@ def sample_neutral_variants(
 
 
 def generate_neutral_variants(
-    sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting, ask: Ask
+    sentences: Sequence[JamSentence],
+    confusing_ids: Collection[str],
+    writing: VariantWriting,
+    ask: Ask,
 ) -> tuple[list[JamSentence], dict[str, Any]]:
     """Have a model write a neutral variant for each confusing hard variant (appendix G).
 
     A neutral variant has the id and number of the hard variant, and a context of similar length.
-    `confusing` are the ids of the hard variants (see `confusing_variants`).
+    `confusing_ids` are the ids of the hard variants (see `confusing_variants`).
 
     Returns:
         The neutral variants in dataset order, and a report of counts and flags. A hard variant has
             no neutral variant if the answer is unreadable or lacks the original sentence.
     """
-    questions = neutral_questions(sentences, confusing, writing)
+    questions = neutral_questions(sentences, confusing_ids, writing)
     answers = _ask_and_parse(questions, ask, WrittenVariants)
     texts_by_variant = _get_texts(answers, count=1)
     original_by_id = {sentence.id: sentence for sentence in sentences if sentence.is_original}
@@ -314,14 +317,14 @@ def replace_with_neutral(
 
 
 def neutral_questions(
-    sentences: Sequence[JamSentence], confusing: Collection[str], writing: VariantWriting
+    sentences: Sequence[JamSentence], confusing_ids: Collection[str], writing: VariantWriting
 ) -> dict[str, Question]:
     """Return the questions that ask for neutral variants, by id of the confusing hard variant."""
     original_by_id = {sentence.id: sentence for sentence in sentences if sentence.is_original}
     prompt = load_prompt(writing.prompts / NEUTRAL_PROMPT)
     questions = {}
     for sentence in sentences:
-        if sentence.is_original or sentence.id not in confusing:
+        if sentence.is_original or sentence.id not in confusing_ids:
             continue
         original = original_by_id[sentence.original_id]
         context = added_context(original.sentence, sentence.sentence)
