@@ -750,7 +750,7 @@ def _show_trace(options: argparse.Namespace) -> None:
 
 
 def _rule_graph(output: str, options: argparse.Namespace) -> str:
-    """Return Snakemake's graph of the rules that make a file, in the language of mermaid.
+    """Return Snakemake's graph of the rules that make a file, in Mermaid syntax.
 
     Raises:
         UserError: The file is not made with this configuration, or the configuration is invalid.
@@ -769,7 +769,7 @@ def _rule_graph(output: str, options: argparse.Namespace) -> str:
         raise UserError(
             problem.strip(),
             where=output,
-            hint="name a --configfile with which this table or figure is made",
+            hint="name a --configfile that makes this table or figure",
         )
     return graph.stdout
 

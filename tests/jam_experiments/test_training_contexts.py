@@ -43,6 +43,14 @@ def test_inflections_of_a_pie_share_a_fold() -> None:
     assert len(folds) == len(PIES)
 
 
+def test_an_original_with_pies_of_two_groups_joins_them() -> None:
+    first = original("On day 1 it broke the ice, they said.", "broke the ice", id="test-1")
+    second = original("On day 2 he was on the ball, they said.", "on the ball", id="test-2")
+    both = first.model_copy(update={"id": "test-3", "pies": (*first.pies, *second.pies)})
+    folds = assign_folds([as_sentence(item) for item in (first, second, both)], FOLDS)
+    assert set(folds.values()) == {0}
+
+
 @pytest.mark.parametrize("language", ["english", "german"])
 def test_the_folds_of_the_sample_are_of_similar_size(language: str) -> None:
     originals = [as_sentence(item) for item in sample_originals(language)]

@@ -329,6 +329,17 @@ def test_ambiguous_answers_are_unparseable(text: str) -> None:
         ("idioms: a b", "repaired", "labeled text"),
         ('"a b"', "ok", "text"),
         ("There are no idioms here.", "ok", "says that there is none"),
+        ("---", "ok", "says that there is none"),
+        (
+            "```json\n```",
+            "unparseable",
+            "",
+        ),
+        (
+            "<answer></answer>",
+            "unparseable",
+            "",
+        ),
         ("there are no idioms here", "ok", "says that there is none"),
     ],
 )

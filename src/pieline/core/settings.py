@@ -145,7 +145,10 @@ def _reject_booleans(value: Any) -> Any:
 
 
 def _reject_ambiguous_numbers(value: Any) -> Any:
-    """Return a value; raise a `ValueError` for a boolean or ambiguous number (as text) in it."""
+    """Return a value; raise a `ValueError` if it contains a boolean or an ambiguous number.
+
+    An ambiguous number is a text that YAML versions read differently (see `is_ambiguous`).
+    """
     _reject_booleans(value)
     for item in _items(value):
         if isinstance(item, str) and is_ambiguous(item.strip()):

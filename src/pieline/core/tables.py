@@ -94,7 +94,7 @@ def _header_problem(
     unknown = [column for column in header if column not in allowed]
     for column in columns:
         if column not in header:
-            # A header with one cell probably has another delimiter, so do not suggest the cell.
+            # A header with one cell was probably split at the wrong delimiter: suggest no name.
             candidates = unknown if len(header) > 1 else ()
             return f"no column {column!r}{suggest_name(column, candidates)}"
     if unknown and more is not None:

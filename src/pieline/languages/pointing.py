@@ -76,7 +76,7 @@ def points_at_pie(
 def _has_other_word_boundaries(
     words: Sequence[str], pie_words: Sequence[str], language: str
 ) -> bool:
-    """Return whether some of the words, in sequence, are a PIE with different word boundaries."""
+    """Return whether consecutive words (without light words) spell a PIE with other boundaries."""
     light_words = get_language(language).light_words
     heavy_words = remove_words(light_words, words)
     heavy_pie_words = remove_words(light_words, pie_words)

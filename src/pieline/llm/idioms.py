@@ -183,8 +183,11 @@ def _read_bare_answer(plain: str) -> Reading | None:
         plain: Text without the marks of code blocks.
     """
     looks_like_json = plain.startswith(("[", "{", '"'))
-    has_word_or_dash = bool(normalize(plain)) or set(plain) <= set("-–—/")
-    if not looks_like_json and is_none_answer(plain) and has_word_or_dash:
+    # `is_none_answer` is also true for texts without words, of which only dashes state "none".
+    has_words = bool(normalize(plain))
+    is_dashes = plain != "" and set(plain) <= set("-–—/")
+    states_none = is_none_answer(plain) and (has_words or is_dashes)
+    if states_none and not looks_like_json:
         return Reading([], "null" if plain == "null" else "says that there is none")
     value = json_or_none(plain)
     if isinstance(value, str):
@@ -193,7 +196,8 @@ def _read_bare_answer(plain: str) -> Reading | None:
         # Ignore the explanation, which discusses every candidate.
         return Reading(read_value(value["idioms"])[0], "enforced form")
     bare_list = _BARE_LIST.fullmatch(plain)
-    if bare_list and re.match(r"\s*[^\W\d]", bare_list[1]):
+    starts_with_letter = bare_list and re.match(r"\s*[^\W\d]", bare_list[1])
+    if bare_list and starts_with_letter:
         return Reading(_split_bare_list(bare_list[1]), "list without quotes", Outcome.REPAIRED)
     return None
 

@@ -155,10 +155,10 @@ def _reject_function(value: Any) -> Any:
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Raise a `TimeoutError` if the block runs too long, for example a template with nested loops.
+    """Raise a `TimeoutError` if the block runs too long, for example because of nested loops.
 
-    Has no effect outside the main thread, because only the main thread can be interrupted. It is
-    enough that the main thread checks all prompts before a run.
+    Has no effect outside the main thread, because only the main thread can be interrupted. This
+    suffices, because the main thread checks all prompts before a run.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

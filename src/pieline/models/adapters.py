@@ -43,7 +43,7 @@ def merge_adapter(model: Any, entry: EmbedderEntry, where: str) -> None:
     changed: set[str] = set()
     prefix = ""  # is the same for all layers
     for full_name, (down, up) in matrix_pairs.items():
-        # The names in an adapter of a model with a head start with the name of the base model.
+        # If the adapter was trained on a model with a head, each name begins with the base model's.
         name = full_name if full_name in layers else full_name.partition(".")[2]
         prefix = full_name.removesuffix(name)
         change = up.float() @ down.float()

@@ -93,10 +93,11 @@ class DisplayInputs(Frozen):
 
     def why_missing(self, keys: Mapping[str, Any]) -> str:
         """Return why this run does not compute a number, given the values of all its keys."""
-        for run in self.left_out():
-            keys_of_run = {key: value for key, value in run.keys.items() if key != "seed"}
+        for planned_run in self.left_out():
+            # A number over several seeds has no seed among its keys.
+            keys_of_run = {key: value for key, value in planned_run.keys.items() if key != "seed"}
             if all(keys[key] == value for key, value in keys_of_run.items()):
-                return run.not_run
+                return planned_run.not_run
         for model in self.models:
             if model.name == keys["model"] and model.not_run:
                 return model.not_run

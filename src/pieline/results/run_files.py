@@ -55,5 +55,5 @@ def published(project: Project) -> list[str]:
 
 
 def archive_extractions(studies: Studies) -> list[Extraction]:
-    """Return the extractions of files from archives that the studies' runs need."""
+    """Return the extractions that provide the studies' runs with files from archives."""
     return [extraction for study in studies for extraction in extractions(study.plan)]

@@ -75,7 +75,7 @@ def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
     """
     blocks = _rule_blocks(root)
     for rule in rules:
-        # A rule that is not in the files is the rule with the computed name.
+        # The name of one rule is computed, so a rule that is not in the files is this rule.
         place, block = blocks[rule if rule in blocks else _COMPUTED_NAME]
         yield Step(rule, place, _first_sentence(_docstring(block)), 0)
         script_match = re.search(r'"\.\./(scripts/\w+\.py)"', block)
@@ -83,9 +83,9 @@ def steps_of_rules(rules: Iterable[str], root: Path) -> Iterator[Step]:
             continue
         script = script_match[1]
         yield Step(script, f"{script}:1", _first_sentence(_parse_module(root / script)), 1)
-        for function in _called_functions(root / script, root):
-            yield function
-            yield from _functions_called_by(function, root)
+        for step in _called_functions(root / script, root):
+            yield step
+            yield from _functions_called_by(step, root)
         task_match = re.search(r'LLM_TASKS\["(\w+)"\]', block)
         if task_match:
             yield from _steps_of_task(task_match[1], root)

@@ -231,7 +231,7 @@ def swap_test(first: Numbers, second: Numbers, *, permutations: int, seed: int) 
 def signals(
     runs: Mapping[str, Sequence[Answered]], against: str, *, permutations: int, resamples: int
 ) -> list[SettingSignal]:
-    """Apply signal detection to the settings of a model, and compare them with a reference setting.
+    """Apply signal detection to a model's answers, and compare settings with a reference setting.
 
     Both settings of a comparison use the same bootstrap draws of PIEs. P-values are corrected for
     the number of comparisons (Holm), separately for d′ and the criterion.

@@ -34,7 +34,7 @@ def compared_predictions(study: Idiots, model: str) -> list[str]:
 
 
 def comparisons(study: Idiots, plan: Plan) -> dict[str, Conditions]:
-    """Map the path of each metric file that compares a model's settings to its conditions."""
+    """Return the conditions of each metric file that compares settings of a model, by file path."""
     if not study.beyond.prompts_against:
         return {}
     conditions_by_path = {}

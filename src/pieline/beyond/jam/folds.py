@@ -33,12 +33,21 @@ def assign_folds(sentences: Sequence[JamSentence], count: int) -> dict[str, int]
 
 
 def _add_to_group(original: JamSentence, groups: list[list[JamSentence]]) -> None:
-    """Add an original to the first group that shares a PIE with it, or to a new group."""
-    for group in groups:
-        if any(_share_pie(original, member) for member in group):
-            group.append(original)
-            return
-    groups.append([original])
+    """Add an original to the groups that share a PIE with it, which become one group.
+
+    If no group shares a PIE with the original, a new group is added to `groups`.
+    """
+    sharing_groups = [
+        group for group in groups if any(_share_pie(original, member) for member in group)
+    ]
+    if not sharing_groups:
+        groups.append([original])
+        return
+    first, *others = sharing_groups
+    for other in others:
+        first += other
+        groups.remove(other)
+    first.append(original)
 
 
 def _share_pie(original: JamSentence, other: JamSentence) -> bool:

@@ -25,7 +25,7 @@ ARRAY = "idiots/idiots.json"
 def raw_name(study: ConfiguredStudy) -> str:
     """Return the name of the raw file with the sentences.
 
-    The user's own data may contain either file.
+    The user's own data may contain `TABLE` or `ARRAY`. If it contains both, `TABLE` is used.
     """
     project = study.project
     if project.is_sample:

@@ -262,7 +262,7 @@ FILE_NAMES: dict[Collection, str] = {"documents": "indexes.json", "queries": "qu
 
 
 class LooseText(BaseModel):
-    """A record in the format of the public data, whose values may be invalid."""
+    """A record in the public data's format; its values may be invalid."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 

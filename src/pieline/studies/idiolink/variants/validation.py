@@ -195,7 +195,7 @@ class Validation(RoleTask):
         save_jsonl(self.outputs["verdicts"], verdicts)
 
     def reading(self, answer: Answer) -> Parsed[Judgments]:
-        """Return the judgments in an answer, without checking the numbers of the texts."""
+        """Return the judgments in an answer; their text numbers are not checked."""
         return parse_object(answer, Judgments)
 
     def _texts(self) -> list[GeneratedText]:
@@ -488,7 +488,7 @@ class CorrectionCounts(Record):
 
 
 def count_corrections(corrections: Iterable[Correction]) -> CorrectionCounts:
-    """Count reviewers' decisions, and the changes by action, cause, usage and collection."""
+    """Count the reviewers' decisions, and by kind the decisions that a text is invalid."""
     decisions = list(corrections)
     changes = [decision for decision in decisions if decision.judged_invalid]
     return CorrectionCounts(

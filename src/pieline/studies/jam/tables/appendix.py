@@ -217,8 +217,8 @@ def attention_numbers(inputs: DisplayInputs) -> pd.DataFrame:
 def attention(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of the shares of the PIE's attention that fall on cue words.
 
-    The table shows the shares for the variants MIS and COR, and the difference between both. The
-    paper prints none of these numbers.
+    The table shows the shares for the variants MIS and COR, and their difference. The paper prints
+    none of these numbers.
     """
     columns = [
         Column("attention_pairs", "pairs"),
