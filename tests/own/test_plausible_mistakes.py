@@ -547,7 +547,7 @@ MISTAKES: dict[str, tuple[str, Change, str | None]] = {
     "a table named .txt": (
         "jam",
         lambda folder: (folder / "mine.csv").rename(folder / "mine.txt"),
-        r"must end in \.csv, \.tsv or \.jsonl",
+        r"must end in \.csv, \.tsv, \.jsonl, \.json or \.parquet",
     ),
     "semicolons between cells": ("jam", rows(lambda read: None, ";"), r"mine\.csv"),
     "another encoding": (
