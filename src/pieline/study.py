@@ -314,7 +314,10 @@ class Study(ABC, Generic[S]):
         )
 
     def describe_models(self, names: Iterable[str], *kinds: str) -> tuple[ModelDescription, ...]:
-        """Return descriptions of models, then of the paper's other models of the given kinds."""
+        """Return descriptions of the named models, then of models of the paper that are missing.
+
+        Models of the paper are only added if they are of one of the given kinds.
+        """
         configured = list(dict.fromkeys(names))
         registry = self.project.registry
         # Several entries may represent the same model of the paper, as an API and as weights.

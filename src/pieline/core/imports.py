@@ -10,7 +10,7 @@ from pieline.core.errors import UserError
 
 
 def import_object(path: str) -> Any:
-    """Return the object that is named as `module:name`, after importing its module.
+    """Import a module, and return the object in it that `module:name` refers to.
 
     Raises:
         UserError: The module or the name does not exist.

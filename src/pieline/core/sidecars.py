@@ -237,7 +237,7 @@ def _check_inputs(path: str, sidecar: Sidecar, known: Digests) -> None:
 
 @dataclass(frozen=True)
 class Expected:
-    """Settings and inputs from which a file must have been made if a run keeps the file.
+    """Settings and inputs from which a file must have been made for a run to keep the file.
 
     Attributes:
         settings: Settings of the file's rule (see `settings_of`).

@@ -195,8 +195,9 @@ def _mark_phrases(text: str, named: Collection[str]) -> str:
     Other phrases are quoted or bold texts, except parts of a named idiom and words such as
     "literal".
     """
+    names = [name for name in named if normalize(name)]
     # Spaces around the texts make sure that only complete words match.
-    idioms = [f" {normalize(name)} " for name in named if normalize(name)]
+    idioms = [f" {normalize(name)} " for name in names]
 
     def mark(quotation: re.Match[str]) -> str:
         phrase = f" {normalize(quotation[0])} "
@@ -208,10 +209,9 @@ def _mark_phrases(text: str, named: Collection[str]) -> str:
         return f" {_OTHER} "
 
     text = _QUOTED.sub(mark, text)
-    for name in named:
-        if normalize(name) and name.lower() in text.lower():
-            unquoted = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-            text = unquoted.sub(f" {_NAMED} ", text)
+    for name in names:
+        unquoted_name = rf"(?<!\w){re.escape(name)}(?!\w)"
+        text = re.sub(unquoted_name, f" {_NAMED} ", text, flags=re.IGNORECASE)
     return text
 
 
@@ -389,20 +389,20 @@ def _states_literal_use(clause: list[str], stop: str) -> bool:
 
 
 def _affirms_an_idiom(sentences: Sequence[str]) -> bool:
-    """Return whether an explanation of an answer that names no idiom states that there is one."""
+    """Return whether an explanation states that there is an idiom; its answer names none."""
     if find_views("\n".join(sentences)) != {"affirms"} or _suggests_literal_use(sentences):
         return False
-    # A short objection is about the sentence, and so are the sentences after a word such as "wait".
-    is_about_sentence = _is_short_objection(_clauses_of(sentences))
+    # A short objection is about the question's sentence, and so is all that follows "wait".
+    is_about_question = _is_short_objection(_clauses_of(sentences))
     for sentence in sentences:
         if _revises(sentence):
-            is_about_sentence = True
-        # Other sentences must refer to the given sentence before or when they affirm an idiom.
-        refers_to_sentence = False
+            is_about_question = True
+        # Otherwise, a clause must refer to the question before or when it affirms an idiom.
+        refers_to_question = False
         for clause, stop in _clauses(sentence):
-            refers_to_sentence = refers_to_sentence or _mentions(clause, "here", "sentences")
+            refers_to_question = refers_to_question or _mentions(clause, "here", "sentences")
             affirms = stop != "?" and _affirmations(clause) == {True}
-            if affirms and (refers_to_sentence or is_about_sentence):
+            if affirms and (refers_to_question or is_about_question):
                 return True
     return False
 
@@ -626,7 +626,7 @@ def _quote_bold_text(prose: str, vocabulary: AnswerWords) -> str:
 
 
 def _affirmations(clause: list[str]) -> set[bool]:
-    """Return a set with True if a word affirms idiomatic use, and with False if one denies it."""
+    """Return a set: True is in it if a word affirms idiomatic use, False if a word denies it."""
     affirmations: set[bool] = set()
     is_negated = False
     for word in clause:

@@ -153,11 +153,12 @@ class QuestionRun:
 
     async def _work(self, sender: Sender, on_progress: Callable[[], object]) -> None:
         """Ask one question after another until no question is left or the run stops."""
-        for question in self._to_ask:
+        for question in self._to_ask:  # an iterator that all workers share
             if self._stop.requested:
                 return
             earlier_failures = self._failures[question.key]
-            if len(earlier_failures) >= self._settings.max_attempts:  # made by earlier runs
+            # Earlier runs made all attempts.
+            if len(earlier_failures) >= self._settings.max_attempts:
                 self._unanswered_errors.append(UnansweredError(earlier_failures[-1].failure))
                 on_progress()
                 continue

@@ -197,14 +197,18 @@ def _pattern_of_secret(secret: str) -> re.Pattern[str]:
     for encoded in base64_of_utf8:
         encoded_texts += _base64_texts(encoded.encode())  # encoded twice
     encoded_texts += _base32_texts(utf8)
-    for encoded in encoded_texts:
-        # Letters and digits are not escaped: patterns that begin with a character are fast.
-        characters = [
-            character if character.isalnum() else _escaped_character(character)
-            for character in encoded
-        ]
-        patterns.append(_LINE_BREAK.join(characters) + "[A-Za-z0-9+/_-]?=*")
+    patterns += [_pattern_of_encoded(encoded) for encoded in encoded_texts]
     return re.compile("|".join(patterns))
+
+
+def _pattern_of_encoded(encoded: str) -> str:
+    """Return a pattern that matches a base64 or base32 text."""
+    # Letters and digits are matched only as they are: a pattern that begins with one is fast.
+    characters = [
+        character if character.isalnum() else _escaped_character(character) for character in encoded
+    ]
+    # A last character may also encode bits of the bytes after the secret; padding may follow.
+    return _LINE_BREAK.join(characters) + "[A-Za-z0-9+/_-]?=*"
 
 
 def _base64_texts(raw: bytes) -> list[str]:

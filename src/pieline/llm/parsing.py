@@ -200,13 +200,14 @@ def decode_strings(text: str) -> str:
     Some gateways encode an answer twice: `"{\"idioms\": []}"`. A string inside other JSON is
     replaced only if its content is an object.
     """
-    bare = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
+    # The entire text may be one encoded string, perhaps in a code block.
+    whole = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
     # An encoded text may lack the quotes around it, so that every quote in the text is escaped.
-    if '\\"' in bare and not re.search(r'(?<!\\)"', bare):
-        bare = f'"{bare}"'
-    content = json_or_none(bare)
-    if isinstance(content, str) and _STARTS_WITH_JSON.match(content):
-        return content
+    if '\\"' in whole and not re.search(r'(?<!\\)"', whole):
+        whole = f'"{whole}"'
+    whole_content = json_or_none(whole)
+    if isinstance(whole_content, str) and _STARTS_WITH_JSON.match(whole_content):
+        return whole_content
 
     def decode(string: re.Match[str]) -> str:
         content = json_or_none(string[0])

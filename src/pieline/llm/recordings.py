@@ -335,7 +335,12 @@ def raw_lines(path: str | Path) -> dict[str, list[bytes]]:
     lines_by_key: dict[str, list[bytes]] = {}
     for line in read_lines(path):
         lines_by_key.setdefault(line.key, []).append(line.raw.strip() + b"\n")
-    # A single line is not parsed again, which would take long for a large file.
+    return sort_lines(lines_by_key)
+
+
+def sort_lines(lines_by_key: Mapping[str, list[bytes]]) -> dict[str, list[bytes]]:
+    """Return each key's lines in the order of `read_responses`, without repeated answers."""
+    # A single line is not parsed, because parsing all lines of a large file would take long.
     return {
         key: _sort_lines(lines) if len(lines) > 1 else lines for key, lines in lines_by_key.items()
     }
@@ -347,9 +352,14 @@ def count_lines(lines: Mapping[str, Sequence[bytes]]) -> int:
 
 
 def check_conflicts(lines: Mapping[str, Sequence[bytes]], where: Path) -> None:
-    """Raise a `UserError` if a key has two different answers."""
+    """Raise a `UserError` if a key has two different answers.
+
+    Args:
+        lines: Lines by key without repeated answers (see `sort_lines`).
+        where: File for the error message.
+    """
     for key, lines_of_key in lines.items():
-        if len(lines_of_key) == 1:  # not parsed, which would take long for a large file
+        if len(lines_of_key) == 1:
             continue
         responses = [Line(where, 0, raw, _parse_line(raw)).answer() for raw in lines_of_key]
         answers = [response for response in responses if not response.failure]

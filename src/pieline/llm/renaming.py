@@ -17,13 +17,13 @@ from pieline.llm.recordings import (
     count_lines,
     entry_of,
     foreign_file,
-    merge_lines,
     raw_lines,
     read_lines,
     read_responses,
     recording,
     run_name,
     set_aside,
+    sort_lines,
     with_entry,
     write_lines,
 )
@@ -101,11 +101,12 @@ def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[P
         run = run_name(target, folder)
         # Without duplicates: a file that was copied for the new name is its own target.
         files = dict.fromkeys([*paths, target] if target.exists() else paths)
-        lines: dict[str, list[bytes]] = {}
+        lines_by_key: dict[str, list[bytes]] = {}
         for path in files:
             for line in read_lines(path):
                 _check_question(line, run, old, entry, settings)
-                lines = merge_lines(lines, {line.key: [_with_run(line, run)]})
+                lines_by_key.setdefault(line.key, []).append(_with_run(line, run))
+        lines = sort_lines(lines_by_key)
         check_conflicts(lines, target)
         lines_by_target[target] = lines
     for target, lines in lines_by_target.items():
@@ -188,7 +189,7 @@ def _finish_move(path: Path, target: Path, folder: Path) -> None:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove a folder that contains nothing but lock files."""
+    """Remove a folder that contains only lock files."""
     locks = folder / ".locks"
     for lock_file in locks.glob("*"):
         lock_file.unlink()

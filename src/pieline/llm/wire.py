@@ -110,8 +110,8 @@ def merge_fields(request: Mapping[str, Any], fields: Mapping[str, Any], path: st
         path: Names of the objects that contain the fields, separated by dots, for error messages.
 
     Raises:
-        ValueError: Another field is in the body and in the raw fields, in any spelling
-            (`maxTokens`, `max_tokens`).
+        ValueError: A field is in both, possibly in different spellings (`maxTokens`,
+            `max_tokens`), and is not an object with the same name in both.
     """
     names_in_request = {normalized(name): name for name in request}
     merged = dict(request)

@@ -44,7 +44,7 @@ def check_adapter(entry: EmbedderEntry) -> dict[str, Any]:
     check_lfs_pointers(folder)
     config: Any = read_json(folder / _CONFIG)
     if not isinstance(config, dict):
-        raise UserError("not a JSON object", where=folder / _CONFIG, hint="save it again")
+        raise UserError("not a JSON object", where=folder / _CONFIG, hint="save the adapter again")
     _check_kind(config, folder)
     _check_required_fields(config, folder)
     _check_base(config, entry, folder)
@@ -81,10 +81,10 @@ def _check_required_fields(config: Mapping[str, Any], folder: Path) -> None:
             raise UserError(
                 f"{field} is missing or not a positive number",
                 where=folder / _CONFIG,
-                hint="save it again",
+                hint="save the adapter again",
             )
     if not isinstance(config.get("target_modules"), str | list) or not config["target_modules"]:
-        raise UserError("no target_modules", where=folder / _CONFIG, hint="save it again")
+        raise UserError("no target_modules", where=folder / _CONFIG, hint="save the adapter again")
 
 
 def _check_base(config: Mapping[str, Any], entry: EmbedderEntry, folder: Path) -> None:

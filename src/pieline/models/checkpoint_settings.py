@@ -397,7 +397,7 @@ class _CheckpointFiles:
         self._check_pooling_mode(pooling, entry)
 
     def _check_module_fields(self, module: _Module, entry: EmbedderEntry) -> None:
-        """Check the configuration of a module after the transformer."""
+        """Refuse unsupported fields of a module that follows the transformer."""
         self._refuse_unknown(module.config_file, module.config, FIELDS[module.kind])
         for field in ("module_input_name", "module_output_name"):
             if module.config.get(field) not in (None, "sentence_embedding"):

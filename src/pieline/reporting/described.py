@@ -58,7 +58,7 @@ def text_row(labels: Sequence[str], *texts: str | StatedText, reason: str = "") 
         labels: Texts of the label columns.
         texts: Texts of the other columns. A `StatedText` is shown with the text that the paper
             prints, if the paper's text differs from ours.
-        reason: Why no run computed the row; empty for no note.
+        reason: Why no run computed the row, for the table's note; empty if the row needs no note.
     """
     cells = []
     for text in texts:

@@ -319,9 +319,10 @@ class RunReport:
 
 
 def _suggest_file(path: Path, files: Iterable[str]) -> str:
-    """Return a hint that names the file with the closest name and the same extension as a path.
+    """Return a hint that names the file whose name is closest to that of a path.
 
-    Without a file whose name is close, the hint names the command that lists all files.
+    The file has the same extension as the path. If no name is close, the hint names the command
+    that lists all files.
     """
     file_by_stem = {Path(file).stem: file for file in files if Path(file).suffix == path.suffix}
     closest = get_close_matches(path.stem, file_by_stem, n=1)

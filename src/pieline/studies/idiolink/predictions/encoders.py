@@ -486,7 +486,7 @@ def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> 
 
 
 def _file_digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of the weights and settings in a folder, by relative path."""
+    """Return the SHA-256 of each weights or settings file in a folder, by relative path."""
     return {
         path.relative_to(folder).as_posix(): sha256(path)
         for path in files_below(folder, ".json", ".safetensors", ".txt", ".model")

@@ -203,7 +203,7 @@ def _block_bounds(row_count: int, block_rows: int) -> Iterator[tuple[int, int]]:
 
 
 def _tie_order(document_ids: Sequence[str]) -> NDArray[np.intp]:
-    """Return the position of each document among documents with equal scores: by descending id."""
+    """Return the position of each document in the order that breaks ties: by descending id."""
     # As objects, because an array of strings uses the length of the longest id for every id.
     ascending = np.argsort(np.array(document_ids, dtype=object), kind="stable")
     positions = np.empty(len(document_ids), dtype=np.intp)

@@ -106,7 +106,7 @@ RUNS_TABLE = Table(
 
 
 def _name_of_run(key: RunKey) -> str:
-    """Return the model and setting of a run, as in the key `against` of a comparison."""
+    """Return a run's name `<model>/<setting>`, which is the key `against` of a comparison."""
     return f"{key.model}/{key.setting}"
 
 

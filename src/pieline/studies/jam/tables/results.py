@@ -258,6 +258,7 @@ def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> Tabl
         if groups_of_block:
             groups_of_block[0] = replace(groups_of_block[0], heads=block.heads)
         groups += groups_of_block
+    # All runs in a language have the same originals and variants.
     total_by_language = {item.language: layout.total_text(item) for item in metrics}
     totals = ", ".join(
         f"{total} in {get_language(language).label}"
@@ -267,7 +268,7 @@ def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> Tabl
     return TableContent(
         heads=first_block.heads,
         groups=tuple(groups),
-        caption=layout.caption.format(*layout.symbols, of=of_totals),
+        caption=layout.caption.format(*layout.symbols.keys(), of=of_totals),
         caption_latex=layout.caption.format(*layout.symbols.values(), of=of_totals),
         notes=_notes(numbers, metrics, inputs, layout),
     )
@@ -357,7 +358,7 @@ def _notes(
 def _result_rows(
     numbers: pd.DataFrame, inputs: DisplayInputs, printed: str, languages: Sequence[str]
 ) -> list[_ResultRow]:
-    """Return the rows of a result table: rows in print, in printed order, then our other rows.
+    """Return the rows of a result table: the printed rows in printed order, then our other rows.
 
     Args:
         numbers: Frame of numbers.
@@ -379,8 +380,8 @@ def _result_rows(
     def position(key: RunKey) -> tuple[int, int]:
         """Return the sort key of a run: its position in print, then the position of its model."""
         is_printed = key in printed_order
-        in_print = printed_order.index(key) if is_printed else len(printed_order)
-        return in_print, model_order.index(key.model)
+        printed_position = printed_order.index(key) if is_printed else len(printed_order)
+        return printed_position, model_order.index(key.model)
 
     rows: dict[tuple[str, str], _ResultRow] = {}
     for key in sorted(keys, key=position):
