@@ -259,8 +259,8 @@ def _entries_to_score(options: argparse.Namespace) -> Iterator[str]:
                 )
             yield existing_entry
             continue
-        suggestion = suggest_name(place, registry)
-        if suggestion and "/" not in place and not Path(place).exists():
+        is_name = "/" not in place and not Path(place).exists()
+        if is_name and (suggestion := suggest_name(place, registry)):
             raise UserError(f"no such model or folder{suggestion}", where=place)
         name = options.name or default_name(place)
         added = add_model(name, place, fields, models, options=_FIELDS)

@@ -192,8 +192,8 @@ class Study(ABC, Generic[S]):
         reasons: dict[str, str] = {}
         for run in runs:
             if run.kind == "llm" and not run.archive:
-                no_answers = self.project.unanswered(run.model, run.recordings)
-                if reason := run.unsupported or no_answers:
+                reason = run.unsupported or self.project.unanswered(run.model, run.recordings)
+                if reason:
                     reasons[run.metrics] = reason
         return reasons
 

@@ -50,7 +50,7 @@ class SidecarGraph:
         return self._by_file[path]
 
     def sidecars_behind(self, path: str) -> list[Sidecar]:
-        """Return the sidecars of a file and of all files from which the file was made."""
+        """Return the sidecars of a file (first) and of all files from which the file was made."""
         sidecars: dict[str, Sidecar] = {}
         unvisited = [path]
         while unvisited:
@@ -60,10 +60,10 @@ class SidecarGraph:
                 unvisited += sidecar.made_from
         return list(sidecars.values())
 
-    def original_inputs(self, path: str) -> dict[str, str]:
-        """Return the SHA-256 of each original input behind a file, by path."""
+    def original_inputs(self, sidecars: Iterable[Sidecar]) -> dict[str, str]:
+        """Return the SHA-256 of each original input of the files with these sidecars, by path."""
         digests: dict[str, str] = {}
-        for sidecar in self.sidecars_behind(path):
+        for sidecar in sidecars:
             originals = [file for file in sidecar.made_from if not self.sidecar(file)]
             digests.update({file: sidecar.made_from[file] for file in originals})
         return digests
@@ -155,7 +155,8 @@ def _archived_run(
     all_predictions = [path for path in made_from if path.startswith(PREDICTIONS)]
     prediction_files = list(dict.fromkeys([predictions, *all_predictions]))
     check_made([metrics, *prediction_files])
-    original_inputs = graph.original_inputs(predictions)
+    sidecars = graph.sidecars_behind(predictions)
+    original_inputs = graph.original_inputs(sidecars)
     for path in sorted(original_inputs):
         if path.startswith("results/") and not path.startswith("results/raw/"):
             raise UserError(
@@ -165,11 +166,11 @@ def _archived_run(
             )
     packages: dict[str, str] = {}
     training_logs: list[str] = []
-    for sidecar in graph.sidecars_behind(predictions):
+    for sidecar in sidecars:
         packages.update(sidecar.packages)
         if sidecar.path.startswith("results/training/"):
             training_logs += [path for path in sidecar.outputs if path.endswith("/training.json")]
-    has_recordings = bool(load_sidecar(predictions).answers)
+    has_recordings = bool(sidecars[0].answers)
     recordings = f"recordings/{predictions.removeprefix(PREDICTIONS)}" if has_recordings else ""
     return ArchivedRun(
         metrics=metrics,
@@ -195,7 +196,8 @@ def _archived_datasets(
     for folder in sorted(folders):
         # Scoring needs only these files, which contain no texts.
         labels, manifest = f"{folder}/meanings.jsonl", f"{folder}/manifest.json"
-        raw = digests_affecting_predictions(graph.original_inputs(labels))
+        original_inputs = graph.original_inputs(graph.sidecars_behind(labels))
+        raw = digests_affecting_predictions(original_inputs)
         datasets[folder] = ArchivedDataset(raw=raw, files=(labels, manifest))
     return datasets
 

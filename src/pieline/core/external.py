@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from pieline.core.errors import UserError
 from pieline.core.files import canonical_json, parse_json, read_text, sha256, sha256_of
 from pieline.core.records import Id, check_ids, validated
-from pieline.core.tables import read_table
+from pieline.core.tables import DELIMITERS, read_table
 from pieline.core.texts import quote_both, text_key
 
 
@@ -24,8 +24,7 @@ class ExternalRow(BaseModel):
 
 
 R = TypeVar("R", bound=ExternalRow)
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_EXTENSIONS = (*_DELIMITERS, ".jsonl", ".json", ".ndjson", ".parquet")
+_EXTENSIONS = (*DELIMITERS, ".jsonl", ".json", ".ndjson", ".parquet")
 
 
 def read_rows(path: str | Path, row_class: type[R]) -> list[tuple[int, R]]:
@@ -45,8 +44,8 @@ def read_rows(path: str | Path, row_class: type[R]) -> list[tuple[int, R]]:
     numbered_rows: Iterable[tuple[int, object]]
     if extension == ".parquet":
         numbered_rows = enumerate(_parquet_rows(path), start=1)
-    elif extension in _DELIMITERS:
-        numbered_rows = read_table(path, ["id"], delimiter=_DELIMITERS[extension], hint=hint)
+    elif extension in DELIMITERS:
+        numbered_rows = read_table(path, ["id"], delimiter=DELIMITERS[extension], hint=hint)
     else:
         numbered_rows = _json_rows(path, hint)
     return [

@@ -13,17 +13,16 @@ from pydantic import BaseModel
 from pieline.core.errors import UserError
 from pieline.core.files import read_json, read_text, write_json, write_text
 from pieline.core.records import validated
-from pieline.core.tables import read_table, write_csv
+from pieline.core.tables import DELIMITERS, read_table, write_csv
 
 _EXPORT_HINT = "export the tasks as JSON (not JSON-MIN)"
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def write_sheet(
     path: str | Path, columns: Collection[str], rows: Iterable[Mapping[str, Any]]
 ) -> None:
     """Write a sheet that people fill in, as CSV or TSV according to the path's extension."""
-    delimiter = _DELIMITERS[Path(path).suffix]
+    delimiter = DELIMITERS[Path(path).suffix]
     write_csv(path, columns, rows, delimiter=delimiter, for_people=True)
 
 
@@ -118,14 +117,14 @@ def reviewed_rows(
     """
     suffix = Path(path).suffix.lower()
     columns = [*shown, *controls.values()]
-    if suffix in _DELIMITERS:
-        yield from _rows_of_sheet(path, columns, _DELIMITERS[suffix], hint)
+    if suffix in DELIMITERS:
+        yield from _rows_of_sheet(path, columns, DELIMITERS[suffix], hint)
     elif suffix == ".jsonl":
         yield from _rows_of_lines(path, columns, shown, hint)
     elif suffix == ".json":
         yield from _rows_of_export(path, shown, controls, last_only=last_only)
     else:
-        problem = f"the file ends in none of {', '.join([*_DELIMITERS, '.jsonl', '.json'])}"
+        problem = f"the file ends in none of {', '.join([*DELIMITERS, '.jsonl', '.json'])}"
         raise UserError(problem, where=path, hint="save the table as .csv")
 
 

@@ -213,7 +213,7 @@ def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
     for path in paths:
         if is_made(path):
             # The two paths are equal unless the input lists the digests of a folder.
-            for file_or_folder in (folder_of(path), path):
+            for file_or_folder in dict.fromkeys((folder_of(path), path)):
                 sidecar_by_path[file_or_folder] = load_sidecar(file_or_folder)
     for path, sidecar in sidecar_by_path.items():
         _check_content(path, sidecar, known)

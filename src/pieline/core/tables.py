@@ -10,6 +10,8 @@ from typing import Any
 from pieline.core.errors import UserError, pluralize, suggest_name
 from pieline.core.files import read_text, write_text
 
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+"""Cell separators of tables, by extension."""
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """Beginning of a cell that spreadsheet programs run as a formula, possibly after apostrophes."""
 
@@ -74,9 +76,8 @@ def read_table(
                 if len(cells) != len(header):
                     problem = f"{pluralize(len(cells), 'cell')} instead of {len(header)}"
                     raise UserError(problem, where=where, hint=hint)
-                if for_people:
-                    cells = [_unescape_formula(cell) for cell in cells]  # noqa: PLW2901
-                rows.append((reader.line_num, dict(zip(header, cells, strict=True))))
+                texts = [_unescape_formula(cell) for cell in cells] if for_people else cells
+                rows.append((reader.line_num, dict(zip(header, texts, strict=True))))
     except csv.Error as error:
         raise UserError(
             f"not a valid table: {error}", where=f"{path}:{reader.line_num}", hint=hint
@@ -139,6 +140,7 @@ def write_csv(
     table.writeheader()
     for row in rows:
         if for_people:
-            row = {column: _escape_formula(value) for column, value in row.items()}  # noqa: PLW2901
-        table.writerow(row)
+            table.writerow({column: _escape_formula(value) for column, value in row.items()})
+        else:
+            table.writerow(row)
     write_text(path, text.getvalue())

@@ -60,12 +60,12 @@ class UpstreamFile(Frozen):
 
     def mismatch(self, path: str | Path) -> str:
         """Describe how a file differs from the known digests; return "" if the digests match."""
-        if self.sha256 and sha256(path) != self.sha256:
-            difference = f"SHA-256 is {sha256(path)}, expected {self.sha256}"
-            return difference + line_ending_note(path)
-        if self.git_blob and git_blob(path) != self.git_blob:
-            difference = f"Git object is {git_blob(path)}, expected {self.git_blob}"
-            return difference + line_ending_note(path)
+        for kind, expected, digest_of in (
+            ("SHA-256", self.sha256, sha256),
+            ("Git object", self.git_blob, git_blob),
+        ):
+            if expected and (actual := digest_of(path)) != expected:
+                return f"{kind} is {actual}, expected {expected}{line_ending_note(path)}"
         return ""
 
 
