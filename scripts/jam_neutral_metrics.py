@@ -2,14 +2,14 @@
 
 from pieline.core.conditions import RunIdentity
 from pieline.core.jobs import job
-from pieline.core.records import load_jsonl, load_records
+from pieline.core.records import load_jsonl, load_record
 from pieline.studies.jam.metrics.scores import JamMetrics, match_predictions, neutral_metrics
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import load_sentences
 
 with job(snakemake) as j:
     predictions_file = snakemake.input.predictions
-    run = load_records([snakemake.input.metrics], JamMetrics)[0]
+    run = load_record(snakemake.input.metrics, JamMetrics)
     correctness_of_variants = [
         is_correct for original in run.judged for is_correct in original.variants.values()
     ]

@@ -1,6 +1,6 @@
 """Define the records of answers from language models."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +28,11 @@ _REASONS = {
 }
 """Providers' reasons for stopping in lower case, by our name; earlier names take precedence."""
 _OUR_NAMES = {reason: name for name, reasons in _REASONS.items() for reason in reasons.split()}
+
+
+def total(counts: Collection[int | None]) -> int | None:
+    """Return the sum of token counts; None if one of them is None (unknown or unbounded)."""
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def finish_reason(stated_reasons: Iterable[str]) -> str | None:

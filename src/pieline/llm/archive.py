@@ -162,20 +162,20 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeR
 
 
 def _merge(target: Path, source: Path) -> MergeResult:
-    """Add the lines of the valid file `source` to `target`, except contradicting answers.
+    """Add the lines of the valid file `source` to `target`, except for contradicted questions.
 
-    An answer contradicts `target` if `target` has a different answer to the same question. A
-    response that reports a failure contradicts no answer, and is always added.
+    A question is contradicted if both files have an answer to it and the answers differ. All of the
+    question's lines in `source` are left out, also those that report failures.
     """
     with recording(target):
         target_answers = read_answers(target)
-        conflicting_keys = []
+        conflicting_keys: set[str] = set()
         for key, source_answer in read_answers(source).items():
             target_answer = target_answers.get(key)
             if target_answer is None or target_answer.failure or source_answer.failure:
                 continue
             if target_answer != source_answer:
-                conflicting_keys.append(key)
+                conflicting_keys.add(key)
         target_lines = raw_lines(target)
         accepted_lines = {
             key: lines for key, lines in raw_lines(source).items() if key not in conflicting_keys

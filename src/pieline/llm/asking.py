@@ -299,14 +299,10 @@ class QuestionRun:
         if self._settings.stop_when_cut and self._first_answers.are_useless:
             self._stop.fail(UselessError())
 
-    def _unanswered(self) -> list[Question]:
-        """Return the questions that have no answer so far."""
-        return [question for question in self._questions if question.key not in self.answers]
-
     def _raise_failure(self) -> None:
         """Raise an error if the run was stopped or if all attempts at some questions failed."""
         failure = self._stop.failure
-        unanswered = self._unanswered()
+        unanswered = [question for question in self._questions if question.key not in self.answers]
         # A signal takes precedence over failures, which the requests in flight may have had.
         if self._stop.signal is not None and unanswered:
             print(

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from pieline.llm.answers import FILTERED, ToolCall, finish_reason
+from pieline.llm.answers import FILTERED, ToolCall, finish_reason, total
 
 Body = Mapping[str, Any]
 
@@ -97,10 +97,9 @@ def answer_fields(path: str, body: Body) -> dict[str, Any]:
     if text and counts.get("output_tokens") == 0:
         counts["output_tokens"] = None  # a missing or wrong count
 
-    thought_separator = "\n\n" if path.endswith("/responses") else ""
     return {
         "text": text,
-        "reasoning": thought_separator.join(output.thoughts) or None,
+        "reasoning": "".join(output.thoughts) or None,
         "refusal": "".join(output.refusals) or None,
         "finish_reason": our_reason,
         "provider_reason": provider_reason if provider_reason != our_reason else None,
@@ -271,6 +270,7 @@ def _read_responses(body: Body) -> _Output:
             _add_content(item.get("content"), output)
         else:
             _add_part(item, output)
+    output.thoughts = ["\n\n".join(output.thoughts)]  # each is a summary of its own
     return output
 
 
@@ -408,7 +408,7 @@ def token_counts(body: Body) -> dict[str, int | None]:
         input_tokens = _sum(usage, "prompt_tokens")
     else:  # Anthropic's input tokens exclude the cache.
         not_cached = _sum(usage, "input_tokens", "promptTokenCount")
-        input_tokens = _total(not_cached, cache_read, cache_written)
+        input_tokens = total([not_cached, cache_read, cache_written])
     output_tokens = _output_tokens(usage, details, input_tokens)
     if not (input_tokens or output_tokens):
         return {}
@@ -440,18 +440,18 @@ def _output_tokens(usage: Body, details: Body, input_tokens: int | None) -> int 
     Some providers report output tokens without reasoning, which the reported total reveals.
     """
     output_tokens = _sum(usage, "completion_tokens", "output_tokens", "candidatesTokenCount")
-    total = _sum(usage, "totalTokenCount", "total_tokens") or None
+    reported_total = _sum(usage, "totalTokenCount", "total_tokens") or None
     # Only some of Gemini's models include thoughts in the candidates.
-    total_without_thoughts = _total(
-        input_tokens, output_tokens, _sum(usage, "toolUsePromptTokenCount")
+    total_without_thoughts = total(
+        [input_tokens, output_tokens, _sum(usage, "toolUsePromptTokenCount")]
     )
-    if total_without_thoughts != total:
-        output_tokens = _total(output_tokens, _sum(usage, "thoughtsTokenCount"))
+    if total_without_thoughts != reported_total:
+        output_tokens = total([output_tokens, _sum(usage, "thoughtsTokenCount")])
     reasoning_tokens = _count(details.get("reasoning_tokens")) or 0
     if output_tokens is None or not reasoning_tokens:
         return output_tokens
     # xAI's completion tokens exclude reasoning, and the total is the sum of all three.
-    is_sum_of_three = total == _total(input_tokens, output_tokens, reasoning_tokens)
+    is_sum_of_three = reported_total == total([input_tokens, output_tokens, reasoning_tokens])
     if is_sum_of_three or reasoning_tokens > output_tokens:
         return output_tokens + reasoning_tokens
     return output_tokens
@@ -475,12 +475,7 @@ def _first_count(*values: Any, at_least: int = 0) -> int | None:
 
 def _sum(usage: Body, *names: str) -> int | None:
     """Return the sum of the counts in the existing fields `names`; None if a count is unusable."""
-    return _total(*(_count(usage[name]) for name in names if name in usage))
-
-
-def _total(*counts: int | None) -> int | None:
-    """Return the sum of counts; None if one of the counts is None (unknown)."""
-    return None if None in counts else sum(count or 0 for count in counts)
+    return total([_count(usage[name]) for name in names if name in usage])
 
 
 def _usage_details(usage: Body) -> dict[str, Any]:

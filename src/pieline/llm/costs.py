@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pieline.core.errors import UserError
-from pieline.llm.answers import Answer
+from pieline.llm.answers import Answer, total
 from pieline.llm.questions import Question
 from pieline.models.llm import LLMEntry, Prices
 
@@ -79,14 +79,9 @@ class Estimate:
             questions=self.questions + other.questions,
             recorded=self.recorded + other.recorded,
             input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=_sum_of_bounds([self.output_tokens, other.output_tokens]),
+            output_tokens=total([self.output_tokens, other.output_tokens]),
             likely_output_tokens=self.likely_output_tokens + other.likely_output_tokens,
         )
-
-
-def _sum_of_bounds(bounds: Collection[int | None]) -> int | None:
-    """Return the sum of upper bounds; None (unbounded) if one of the bounds is None."""
-    return None if None in bounds else sum(bound or 0 for bound in bounds)
 
 
 def estimate(
@@ -115,7 +110,7 @@ def estimate(
         questions=len(unique_questions),
         recorded=len(unique_questions) - len(to_ask),
         input_tokens=sum(estimate_input_tokens(question) for question in to_ask),
-        output_tokens=_sum_of_bounds(bounds),
+        output_tokens=total(bounds),
         likely_output_tokens=sum(min(likely_tokens, bound or likely_tokens) for bound in bounds),
     )
 

@@ -359,9 +359,8 @@ def check(tasks: Iterable[Task], settings: LLMSettings, remade: Collection[str] 
             continue
         problem = f"{model} ({missing}): {', '.join(reasons)}"
         begun_tasks = [task for task in model_tasks if Path(task.recordings).exists()]
-        begun_tasks_lack_answers = bool(_summarize_missing(begun_tasks, settings, remade))
         # The run leaves out the tasks of an ended model that have no recordings.
-        if settings.end_reason(entry) and not begun_tasks_lack_answers:
+        if settings.end_reason(entry) and not _summarize_missing(begun_tasks, settings, remade):
             print(f"warning: {problem}", file=sys.stderr)
         else:
             problems.append(problem)

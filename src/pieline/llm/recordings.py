@@ -156,7 +156,8 @@ def run_name(path: str | Path, folder: str | Path) -> str:
 def entry_of(run: str) -> str:
     """Return the model's name in models.yaml from the name of a run.
 
-    Runs are named `.../MODEL/LAST`, or `ask/MODEL` if `pieline ask` asked the questions.
+    Runs are named `.../MODEL/LAST`, or `ask/MODEL` if `pieline ask` asked the questions. Runs that
+    write variants (`jam_variants`, `jam_neutral`) have other names, so they cannot be renamed.
     """
     folder, _, last = run.rpartition("/")
     if folder == "ask":

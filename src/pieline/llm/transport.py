@@ -390,7 +390,7 @@ class Transport:
         response = exchange.response
         if response is None or response.has_redirect_location:
             return False
-        return isinstance(failure, ContentPolicyViolationError) or _states_filter(response)
+        return isinstance(failure, ContentPolicyViolationError) or _is_filter_response(response)
 
     def _request_error(self, exchange: _Exchange, failure: Exception) -> Exception:
         """Return the error to raise for a request that was not answered and not filtered.
@@ -480,7 +480,7 @@ def _proxy_variable(address: str) -> str | None:
     return None
 
 
-def _states_filter(response: httpx.Response) -> bool:
+def _is_filter_response(response: httpx.Response) -> bool:
     """Return whether a response with an error states that a filter rejected the request."""
     if not 400 <= response.status_code < 500:
         return False

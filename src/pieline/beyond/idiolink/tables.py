@@ -7,7 +7,7 @@ import pandas as pd
 
 from pieline.beyond import paths
 from pieline.beyond.idiolink.metrics import ESTIMATES, OVERLAP, ShortcutMetrics
-from pieline.core.records import load_records
+from pieline.core.records import load_record, load_records
 from pieline.reporting.displays import NOT_IN_PAPER, ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.numbers import rows_of
@@ -43,7 +43,7 @@ ESTIMATE_LABELS = {
 
 def overlap_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the mean word overlap (fraction) of queries with documents, by their usages."""
-    [metrics] = load_records(inputs.metrics, ShortcutMetrics)
+    metrics = load_record(inputs.metrics[0], ShortcutMetrics)
     numbers = OurNumbers(inputs.study)
     for query_usage, means_by_document_usage in metrics.overlap.items():
         for document_usage, means in means_by_document_usage.items():

@@ -13,7 +13,7 @@ from pieline.reporting.figures import COLUMN_WIDTH, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE
 from pieline.studies.idiots.figures import GREY, MARKERS, add_legend
-from pieline.studies.idiots.tables import SETTING_LABELS
+from pieline.studies.idiots.tables import setting_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -40,7 +40,6 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Drawing:
                 marker = "D"
             if signal.criterion is None or signal.d_prime is None:
                 continue
-            setting_label = SETTING_LABELS.get(signal.setting, signal.setting)
             axis.errorbar(
                 signal.criterion.value,
                 signal.d_prime.value,
@@ -51,7 +50,7 @@ def sensitivity_against_criterion(inputs: DisplayInputs) -> Drawing:
                 markerfacecolor="none",
                 elinewidth=0.6,
                 capsize=2,
-                label=f"{labels[model_metrics.model]}: {setting_label}",
+                label=f"{labels[model_metrics.model]}: {setting_label(signal.setting)}",
             )
     axis.set(xlabel="criterion c (left: readily says yes)", ylabel="sensitivity d′")
     add_legend(figure, *axis.get_legend_handles_labels())

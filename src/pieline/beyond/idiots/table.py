@@ -18,7 +18,7 @@ from pieline.reporting.tables import (
     in_order,
     number_row,
 )
-from pieline.studies.idiots.tables import SETTING_LABELS, data_notes, of_origin
+from pieline.studies.idiots.tables import data_notes, of_origin, setting_label
 
 
 def bias_numbers(inputs: DisplayInputs) -> pd.DataFrame:
@@ -64,7 +64,7 @@ def bias(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     rows_by_model: dict[str, list[Row]] = {}
     numbers_by_setting = in_order(rows_of(numbers, ("model", "setting")), inputs)
     for (model, setting), setting_numbers in numbers_by_setting.items():
-        row = number_row((_setting_label(setting),), columns, setting_numbers)
+        row = number_row((setting_label(setting),), columns, setting_numbers)
         rows_by_model.setdefault(model, []).append(row)
     notes_on_missing_seeds = []
     for run in inputs.left_out():
@@ -72,10 +72,9 @@ def bias(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         has_other_seeds = bool(numbers_by_setting[model, setting]["hits"].files)
         if has_other_seeds:
             notes_on_missing_seeds.append(
-                f"Without seed {seed} of {labels[model]} ({_setting_label(setting)}):"
-                f" {run.not_run}."
+                f"Without seed {seed} of {labels[model]} ({setting_label(setting)}): {run.not_run}."
             )
-    against = _setting_label(inputs.options["against"])
+    against = setting_label(inputs.options["against"])
     return TableContent(
         heads=(headers(["Model", "Prompt"], columns),),
         groups=tuple(Group(tuple(rows), labels[model]) for model, rows in rows_by_model.items()),
@@ -86,11 +85,6 @@ def bias(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         " model (Holm), for d′ and c apart.",
         notes=(*notes_on_missing_seeds, *data_notes(load_records(inputs.metrics, BiasMetrics))),
     )
-
-
-def _setting_label(setting: str) -> str:
-    """Return the label of a setting; the label of a custom prompt is its name."""
-    return SETTING_LABELS.get(setting, setting)
 
 
 def compared_prompts(study: ExtendedStudy) -> DisplayInputs | None:

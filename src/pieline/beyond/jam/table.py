@@ -1,6 +1,6 @@
 """Build the table of the effects of custom prompts and of additional training data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -131,14 +131,16 @@ COLUMNS = [
 ]
 
 
-def _groups(numbers: pd.DataFrame, inputs: DisplayInputs) -> list[Group]:
+def _groups(
+    numbers: pd.DataFrame, inputs: DisplayInputs, metrics: Sequence[JamMetrics]
+) -> list[Group]:
     """Return a group of rows for each model and language.
 
     For each usage, a group has rows for the settings of the model, and a row for `ALWAYS_NONE`.
     Rows for the settings that were not run come last.
     """
     labels = inputs.labels()
-    metrics_by_run = by_run(load_records(inputs.metrics, JamMetrics))
+    metrics_by_run = by_run(metrics)
     numbers_by_row: dict[tuple[RunKey, str], dict[str, Number]] = {}
     for row_key, row_numbers in rows_of(numbers, (*RunKey._fields, "scope")).items():
         *run_key, usage = row_key
@@ -171,9 +173,10 @@ def _groups(numbers: pd.DataFrame, inputs: DisplayInputs) -> list[Group]:
 def prompts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     """Lay out the table of the effects of prompts and training data, by usage."""
     comparison = describe_comparison(inputs)
+    metrics = load_records(inputs.metrics, JamMetrics)
     return TableContent(
         heads=(headers(["Run", "PIE", "Setting"], COLUMNS),),
-        groups=tuple(_groups(numbers, inputs)),
+        groups=tuple(_groups(numbers, inputs, metrics)),
         caption=f"{comparison} on the same originals: negative drift, and errors on"
         " all variants, which are false alarms where the PIE is literal and misses where it is"
         " idiomatic. Differences are in points, with 95% bootstrap intervals over"
@@ -182,7 +185,7 @@ def prompts(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
         notes=(
             f"{BASELINES[ALWAYS_NONE]} never drifts and misses every idiom: a change that only"
             " lowers ND_M, or trades misses for false alarms, is no improvement.",
-            *notes_on(load_records(inputs.metrics, JamMetrics), inputs),
+            *notes_on(metrics, inputs),
         ),
         long=True,
         label_widths=(0.14, 0.07, 0.16),

@@ -28,7 +28,12 @@ from pieline.studies.idiolink.metrics.scores import IdiolinkMetrics
 from pieline.studies.idiolink.originals.pairs import FilterReport
 from pieline.studies.idiolink.records import DOMAINS, QUERY_MODES, TEXTS_PER_PAIR
 from pieline.studies.idiolink.tables.described import remarks_on_construction, remarks_on_texts
-from pieline.studies.idiolink.tables.finetuning import LOSSES, best_trainings, shown_loss
+from pieline.studies.idiolink.tables.finetuning import (
+    LOSSES,
+    best_trainings,
+    count_seeds,
+    shown_loss,
+)
 from pieline.studies.idiolink.tables.significance import (
     PieMeans,
     by_pie_inputs,
@@ -213,7 +218,7 @@ def finetuning(inputs: DisplayInputs) -> Drawing:
     labels = [label for label in _FILLS if label in drawn_labels]
     handles = [mpl.patches.Patch(**_FILLS[label], edgecolor="white", lw=0) for label in labels]
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
-    seed_count = max((len(training.seeds.split()) for training in best_by_key.values()), default=0)
+    seed_count = count_seeds(training.seeds for training in best_by_key.values())
     error_bars = f" Error bars: deviation over {seed_count} seeds." if seed_count > 1 else ""
     notes = [f"Loss of the fine-tuning: {LOSSES[shown_loss(ours)]}.{error_bars}"]
     notes += notes_on(load_records(inputs.metrics, IdiolinkMetrics))

@@ -91,13 +91,11 @@ def zero_shot_runs(
         compositions: Index compositions; the default is the whole index.
         include_impossible: Whether to include runs that cannot be made.
     """
+    select = study.plan.select if include_impossible else study.plan.made
     runs: list[Run] = []
     for composition in compositions or ["full"]:
-        index = paths.index_of(composition)
-        runs += study.plan.select(index=index, model=models)
-    if include_impossible:
-        return runs
-    return [run for run in runs if not run.lacks]
+        runs += select(index=paths.index_of(composition), model=models)
+    return runs
 
 
 def fine_tuned_runs(study: ConfiguredStudy, *, include_impossible: bool = False) -> list[Run]:
@@ -105,11 +103,9 @@ def fine_tuned_runs(study: ConfiguredStudy, *, include_impossible: bool = False)
 
     `include_impossible` adds the runs that cannot be made.
     """
+    runs = study.plan.select() if include_impossible else study.plan.made()
     # The name of a fine-tuned model differs from the name of its base model.
-    runs = [run for run in study.plan if run.model != run.base]
-    if include_impossible:
-        return runs
-    return [run for run in runs if not run.lacks]
+    return [run for run in runs if run.model != run.base]
 
 
 def inputs_with_metrics(

@@ -62,10 +62,10 @@ class IdiotsItem(Item):
         for metric, run_fields in runs(inputs):
             setting = metric.fields["setting"]
             run = RunIdentity(run_fields["model"], setting, run_fields["seed"])
-            sentences_with_answers = read_answers(metric, pool)
-            answers = [answer for _, answer in sentences_with_answers]
+            pairs = sentences_with_answers(metric, pool)
+            answers = [answer for _, answer in pairs]
             judged_cases = human_verdicts(cases, answers, run, where=verdicts_path)
-            for sentence, answer in sentences_with_answers:
+            for sentence, answer in pairs:
                 judged_case = judged_cases.get(sentence.id)
                 if judged_case:
                     is_pie_named = judged_case.verdict == "yes"
@@ -101,7 +101,7 @@ class IdiotsItem(Item):
             return None
         sentences_path = input_of(metric, _SENTENCES)
         rows = []
-        for sentence, answer in read_answers(metric, pool):
+        for sentence, answer in sentences_with_answers(metric, pool):
             pool.add(sentences_path, sentence.id, partial(_page_text, sentence))
             rows.append(
                 {
@@ -133,7 +133,7 @@ _SENTENCES = "/sentences.jsonl"
 """End of the path of the file with the sentences."""
 
 
-def read_answers(
+def sentences_with_answers(
     metric: MetricFile, pool: Pool
 ) -> list[tuple[IdiotsSentence, DetectionPrediction]]:
     """Return each sentence with its answer, from the files behind a metric file."""

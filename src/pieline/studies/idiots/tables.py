@@ -63,6 +63,11 @@ class Described(Protocol):
         """Note on how the data was verified, or on how the data differs from the paper's data."""
 
 
+def setting_label(setting: str) -> str:
+    """Return the label of a setting; the label of a custom prompt is its name."""
+    return SETTING_LABELS.get(setting, setting)
+
+
 _LLAMA2 = "<s>[INST] <<SYS>>\n{system}\n<</SYS>> {user} [/INST]"
 
 
@@ -83,7 +88,7 @@ def run_labels(runs: Sequence[tuple[str, ...]], models: Sequence[ModelDescriptio
     for model, setting, seed in runs:
         details = []
         if has_several_settings:
-            details.append(SETTING_LABELS.get(setting, setting))
+            details.append(setting_label(setting))
         if has_several_seeds and seed:
             details.append(f"seed {seed}")
         label = model_labels[model]

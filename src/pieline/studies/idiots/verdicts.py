@@ -113,9 +113,10 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
 
 
 def _negates_pie(name: str, sentence: IdiotsSentence) -> bool:
-    """Return whether a named idiom begins with a negation that PIE and sentence do not contain.
+    """Return whether a named idiom negates the PIE: "not spill the beans".
 
-    An example is "not spill the beans".
+    The first word of the named idiom is then a negation that the PIE lacks. A quotation from the
+    sentence does not count.
     """
     normalized_name = normalize(name)
     first_word = normalized_name.partition(" ")[0]
@@ -223,8 +224,11 @@ def human_verdicts(
         if case.run != run or not case.verdict:
             continue
         prediction = prediction_by_id.get(case.sentence_id)
-        is_same_answer = prediction is not None and prediction.answer_key == case.answer_key
-        if prediction is None or not is_same_answer or not prediction.has_idiom:
+        if (
+            prediction is None
+            or prediction.answer_key != case.answer_key
+            or not prediction.has_idiom
+        ):
             raise UserError(
                 f"the verdict on {case.sentence_id} is about a different answer of {run.model}",
                 where=where,

@@ -182,13 +182,10 @@ def check_dataset(
 
 def _count_marked_gold(texts: Iterable[LooseText]) -> dict[str, dict[str, int]]:
     """Return the number of texts marked gold, by split and collection."""
-    counts: dict[str, dict[str, int]] = {}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for text in texts:
-        split_counts = counts.setdefault(text.split, {})
-        split_counts.setdefault(text.collection, 0)
-        if text.is_gold:
-            split_counts[text.collection] += 1
-    return counts
+        counts[text.split][text.collection] += 1 if text.is_gold else 0
+    return {split: dict(by_collection) for split, by_collection in counts.items()}
 
 
 def _count_by_domain_and_usage(

@@ -17,7 +17,7 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 def ndcg_at_10(run: Scores, qrels: Scores) -> float:
-    """Return the mean nDCG@10 over queries (fraction); `run` must rank ten documents per query."""
+    """Return the mean nDCG@10 (fraction); `run` has at least ten documents per query."""
     scores = calculate({"ndcg_at_10": nDCG @ 10}, run, qrels)
     return fmean(query_scores["ndcg_at_10"] for query_scores in scores.values())
 

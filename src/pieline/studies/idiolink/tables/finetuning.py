@@ -78,7 +78,7 @@ def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
                 row = number_row(labels, SCORE_COLUMNS, scores)
                 groups[TRAIN_MODES[train_mode]].append(row)
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
-    seed_count = _count_seeds(numbers["seeds"])
+    seed_count = count_seeds(numbers["seeds"])
     if seed_count == 1:
         seeds = "1 seed"
     else:
@@ -97,7 +97,7 @@ def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     )
 
 
-def _count_seeds(seeds_of_numbers: Iterable[str]) -> int:
+def count_seeds(seeds_of_numbers: Iterable[str]) -> int:
     """Return the largest number of seeds in any of the strings, which separate seeds by spaces."""
     return max((len(seeds.split()) for seeds in seeds_of_numbers), default=0)
 
@@ -208,9 +208,8 @@ def gains_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     our_scores, averaged_models = of_rankings(inputs), _averaged_models(inputs)
     rows: Any = our_scores.itertuples()
     scores = {(row.model, row.query_mode, row.measure): row.ours for row in rows}
-    files: dict[str, None] = {}  # in order, without duplicates
-    for files_of_score in our_scores.loc[our_scores["model"].isin(averaged_models), "files"]:
-        files.update(dict.fromkeys(files_of_score))
+    files_of_scores = our_scores.loc[our_scores["model"].isin(averaged_models), "files"]
+    files = dict.fromkeys(path for paths in files_of_scores for path in paths)
     obstacles = obstacles_of(*load_records(inputs.metrics, IdiolinkMetrics))
     paper_model_count = sum(model.published_as is not None for model in inputs.models)
     if len(averaged_models) < paper_model_count:

@@ -218,14 +218,10 @@ def ordered_models(inputs: DisplayInputs, file: str) -> list[ModelDescription]:
     models = inputs.row_models()
     if inputs.rows == "run":
         return models
-    printed_models = [paper_name for (paper_name,) in inputs.printed(file, "model")]
-
-    def place_in_paper(model: ModelDescription) -> int:
-        if model.published_as in printed_models:
-            return printed_models.index(model.published_as)
-        return len(printed_models)
-
-    return sorted(models, key=place_in_paper)
+    printed_models = inputs.printed(file, "model")
+    place_in_paper = {paper_name: place for place, (paper_name,) in enumerate(printed_models)}
+    last = len(place_in_paper)
+    return sorted(models, key=lambda model: place_in_paper.get(model.published_as or "", last))
 
 
 def zero_shot(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:

@@ -403,10 +403,8 @@ def read_corrections(path: str | Path) -> dict[str, Correction]:
     rows = reviewed_rows(path, ("id", "sentence", "span"), controls, last_only=True)
     corrections = []
     for where, _, fields in rows:
-        cells = dict(fields)
-        for column in _DECISION:
-            # A Label Studio export has no fields for empty controls.
-            cells.setdefault(column, "")
+        # A Label Studio export has no fields for empty controls.
+        cells = {**dict.fromkeys(_DECISION, ""), **fields}
         if not any(cells[column] for column in _DECISION):
             continue
         try:
