@@ -381,7 +381,7 @@ def begun_idioms(words: list[str], tags: list[Tag]) -> list[str]:
     return [" ".join(idiom) for idiom in idioms]
 
 
-def test_in_the_released_form_an_unbegun_tag_marks_no_idiom() -> None:
+def test_in_the_released_form_a_stray_tag_marks_no_idiom() -> None:
     words = ["a", "b", "c", "d", "e"]
     sentence = EncodedSentence((*range(7),), {word: word + 1 for word in range(5)}, 5)
 

@@ -186,7 +186,8 @@ def views_about(text: str, named: Collection[str]) -> set[View]:
     Sentences that quote only other phrases are ignored.
     """
     sentences = _SENTENCE_END.split(_mark_phrases(text, named))
-    return find_views("\n".join(text for text in sentences if not _is_about_other_phrases(text)))
+    about_named = [sentence for sentence in sentences if not _is_about_other_phrases(sentence)]
+    return find_views("\n".join(about_named))
 
 
 def _mark_phrases(text: str, named: Collection[str]) -> str:
@@ -342,7 +343,7 @@ def _can_precede_answer(clause: list[str], stop: str) -> bool:
         return not _mentions(clause, "others")
     # A label must announce an answer: "My answer: none", but not "Literal meaning: none".
     announces_answer = kind_of(" ".join(clause)) in ("answer", "idioms")
-    return not clause or announces_answer or _mentions(clause, "answers")
+    return announces_answer or _mentions(clause, "answers")
 
 
 def _is_none_clause(clause: list[str]) -> bool:
@@ -360,17 +361,17 @@ def _calls_literal(sentence: str, *, is_about_named: bool) -> bool:
         is_about_named: Whether a statement at the beginning of the sentence is about the named
             idioms ("It is used literally here."). A later statement must name an idiom.
     """
+    # Only words such as "but" and "actually" may precede the beginning of a statement.
+    introductions = _terms("contrast", "fillers", "revises", "clarifies") - _terms("others")
     clauses = list(_clauses(sentence))
     for clause, stop in clauses:
-        is_one_of_several_words = len(clause) == 1 and len(clauses) > 1
+        is_single_word_of_longer_sentence = len(clause) == 1 and len(clauses) > 1
         if (
             (is_about_named or _NAMED in clause)
-            and not is_one_of_several_words
+            and not is_single_word_of_longer_sentence
             and _states_literal_use([word for word in clause if word != _NAMED], stop)
         ):
             return True
-        # Only words such as "but" and "actually" may precede the beginning of a statement.
-        introductions = _terms("contrast", "fillers", "revises", "clarifies") - _terms("others")
         is_about_named = is_about_named and introductions.issuperset(clause)
     return False
 

@@ -80,7 +80,7 @@ def _has_other_word_boundaries(
     light_words = get_language(language).light_words
     heavy_words = remove_words(light_words, words)
     heavy_pie_words = remove_words(light_words, pie_words)
-    # With as many words as the PIE, the boundaries would be the same.
+    # Skip phrases with as many words as the PIE, which `matches_pie` compares word by word.
     sizes = [size for size in range(1, len(heavy_words) + 1) if size != len(heavy_pie_words)]
     joined_pie = "".join(heavy_pie_words)
     return any("".join(window) == joined_pie for window in _windows(heavy_words, sizes))

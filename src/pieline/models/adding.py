@@ -15,6 +15,7 @@ from pieline.core.errors import UserError
 from pieline.core.files import check_lfs_pointers, read_json, read_text, write_text
 from pieline.core.yamls import parse_yaml
 from pieline.models.checkpoint_settings import (
+    SETTINGS_FILE,
     check_ranker_files,
     checkpoint_settings,
     dtype_of,
@@ -36,7 +37,6 @@ KINDS: Mapping[str, type[CheckpointEntry]] = {
 """Classes of the entries that can be added, by kind."""
 
 _SCHEMA_COMMENT = "# yaml-language-server: $schema=schemas/models.schema.json\n"
-_SETTINGS_FILE = "config_sentence_transformers.json"
 _INSTRUCTION_PATTERNS = {
     "gemma_instruct_query": r"<instruct>.*\n<query>",
     "instruct_query": r"Instruct: .*\nQuery: ",
@@ -331,7 +331,7 @@ def _collect_facts(
     known_facts = {
         field: fact for field, fact in facts.items() if fact and field in fields_of_entry
     }
-    missing = [field for field in _required_fields(kind, folder) if field not in known_facts]
+    missing = [field for field in _required_fields(entry_class, folder) if field not in known_facts]
     if missing:
         raise UserError(
             f"its files do not state {', '.join(missing)}",
@@ -341,16 +341,15 @@ def _collect_facts(
     return known_facts
 
 
-def _required_fields(kind: Fact | None, folder: Path) -> list[str]:
+def _required_fields(entry_class: type[CheckpointEntry], folder: Path) -> list[str]:
     """Return the fields that the entry of a checkpoint in a folder must have.
 
     Args:
-        kind: Kind of the entry; None if it is not known.
+        entry_class: Class of the entry; `CheckpointEntry` if the kind is not known.
         folder: Folder with the small files of the checkpoint.
     """
-    entry_class = KINDS[kind.value] if kind else CheckpointEntry
     required = [name for name, field in entry_class.model_fields.items() if field.is_required()]
-    if not kind:
+    if entry_class is CheckpointEntry:
         required.append("kind")
     if entry_class is EmbedderEntry and not _has_modules(folder):
         required.append("pooling")
@@ -420,7 +419,7 @@ def _find_instructions(folder: Path, user_fields: Mapping[str, Any]) -> dict[str
         overrides.append("pooling")
     instruction_format = _find_instruction_format(folder)
     if instruction_format:
-        origin = f"prompts in {_SETTINGS_FILE}"
+        origin = f"prompts in {SETTINGS_FILE}"
         return {
             "overrides": Fact([*overrides, "prompts"], "the study's instruction replaces theirs"),
             "trained_with_instructions": Fact(True, origin),
@@ -438,7 +437,7 @@ def _find_instructions(folder: Path, user_fields: Mapping[str, Any]) -> dict[str
 
 def _find_instruction_format(folder: Path) -> str:
     """Return the format of the instructions in a checkpoint's prompts; empty if there are none."""
-    prompts = _read_object(folder / _SETTINGS_FILE).get("prompts")
+    prompts = _read_object(folder / SETTINGS_FILE).get("prompts")
     if not isinstance(prompts, dict):
         return ""
     prompt_texts = [str(text) for text in prompts.values() if text]

@@ -14,14 +14,15 @@ from pieline.models.embedder import EmbedderEntry
 from pieline.models.entries import Override
 
 if TYPE_CHECKING:
-    # Import only for type checks, so that changes to this module do not rerun embedding jobs.
+    # Import only for type checks, so that changes to pieline.models.rankers do not rerun embedding
+    # jobs.
     from pieline.models.rankers import LateInteractionEntry, RerankerEntry
 
 FOLLOWED, OVERRIDDEN, REFUSED, NO_EFFECT = "followed", "entry", "refused", "no effect"
 
-_MODEL, _TRANSFORMER = "config_sentence_transformers.json", "sentence_bert_config.json"
+SETTINGS_FILE, _TRANSFORMER = "config_sentence_transformers.json", "sentence_bert_config.json"
 FIELDS: Mapping[str, Mapping[str, str]] = {
-    _MODEL: {
+    SETTINGS_FILE: {
         "prompts": FOLLOWED,
         "truncate_dim": FOLLOWED,
         "requirements": FOLLOWED,
@@ -276,18 +277,18 @@ class _CheckpointFiles:
         where: str,
     ) -> None:
         self.entry, self.folder, self.where = entry, folder, where
-        self.model = _read(folder, _MODEL)
+        self.model = _read(folder, SETTINGS_FILE)
         self.transformer_file, self.transformer = _read_transformer(folder)
         self.modules = list(self._read_modules())
 
     def read_settings(self) -> CheckpointSettings:
         """Check the files of an embedder, and return the settings to follow."""
         assert isinstance(self.entry, EmbedderEntry)
-        self._refuse_unknown(_MODEL, self.model, FIELDS[_MODEL])
+        self._refuse_unknown(SETTINGS_FILE, self.model, FIELDS[SETTINGS_FILE])
         self._refuse_unknown(self.transformer_file, self.transformer, FIELDS[_TRANSFORMER])
         model_type = self.model.get("model_type") or "SentenceTransformer"
         if model_type != "SentenceTransformer":
-            self._refuse(_MODEL, "model_type", model_type)
+            self._refuse(SETTINGS_FILE, "model_type", model_type)
         self._check_transformer()
         self._check_modules(self.entry)
         truncate_dim = self._truncate_dim()
@@ -311,7 +312,7 @@ class _CheckpointFiles:
         for field, prompt in (("query_prefix", query_prompt), ("passage_prefix", document_prompt)):
             prefix = getattr(self.entry, field)
             if prompt and prefix:
-                self._contradict(_MODEL, "prompts", prompt, f"{field} {prefix!r}", "prompts")
+                self._contradict(SETTINGS_FILE, "prompts", prompt, f"{field} {prefix!r}", "prompts")
 
     def _read_modules(self) -> Iterator[_Module]:
         """Yield the modules in modules.json, in order."""
@@ -434,7 +435,7 @@ class _CheckpointFiles:
         """Return the number of dimensions of vectors to keep; None to keep all dimensions."""
         truncate_dim = self.model.get("truncate_dim")
         if truncate_dim is not None and (type(truncate_dim) is not int or truncate_dim < 1):
-            self._refuse(_MODEL, "truncate_dim", truncate_dim)
+            self._refuse(SETTINGS_FILE, "truncate_dim", truncate_dim)
         return None if self._overrides("truncate_dim") else truncate_dim
 
     def _check_similarity(self, truncate_dim: int | None) -> None:
@@ -448,7 +449,7 @@ class _CheckpointFiles:
         field: Override = "similarity_fn_name"
         similarity = self.model.get(field)
         if similarity not in accepted:
-            self._contradict(_MODEL, field, similarity, "ranking by cosine", field)
+            self._contradict(SETTINGS_FILE, field, similarity, "ranking by cosine", field)
 
     def _check_length(self) -> None:
         """Check that the entry's `max_length` is not above the limits that the files state."""
@@ -465,13 +466,13 @@ class _CheckpointFiles:
             prompt, prefix = prompts.get(name), getattr(entry, field)
             if prompt and prefix and prompt != prefix:
                 entry_has = f"{field} {prefix!r}"
-                self._contradict(_MODEL, f"prompts.{name}", prompt, entry_has, "prompts")
+                self._contradict(SETTINGS_FILE, f"prompts.{name}", prompt, entry_has, "prompts")
         # sentence-transformers ignores a prompt named "passage", because it always has a prompt
         # named "document". Therefore, the entry must have the text of the ignored prompt.
         prompt = prompts.get("passage")
         if prompt and not prompts.get("document") and prompt != entry.passage_prefix:
             entry_has = f"passage_prefix {entry.passage_prefix!r}"
-            self._contradict(_MODEL, "prompts.passage", prompt, entry_has, "prompts")
+            self._contradict(SETTINGS_FILE, "prompts.passage", prompt, entry_has, "prompts")
         applied = {name: prompts[name] for name in ("query", "document") if prompts.get(name)}
         self._check_default_prompt(prompts, applied)
         return applied
@@ -484,7 +485,7 @@ class _CheckpointFiles:
         if default_prompt and not is_applied:
             entry_has = f"{applied or 'no prompts'} for queries and documents"
             setting: Override = "default_prompt_name"
-            self._contradict(_MODEL, setting, name, entry_has, setting)
+            self._contradict(SETTINGS_FILE, setting, name, entry_has, setting)
 
     def _default_prompt_name(self) -> str:
         """Return the name of the prompt for texts without a prompt; empty if there is none."""
@@ -494,10 +495,10 @@ class _CheckpointFiles:
         """Return the text of each prompt by its name, with an empty text for null."""
         prompts = self.model.get("prompts") or {}
         if not isinstance(prompts, dict):
-            self._refuse(_MODEL, "prompts", prompts)
+            self._refuse(SETTINGS_FILE, "prompts", prompts)
         for name, text in prompts.items():
             if not isinstance(text, str | None):
-                self._refuse(_MODEL, f"prompts.{name}", text)
+                self._refuse(SETTINGS_FILE, f"prompts.{name}", text)
         return {name: text or "" for name, text in prompts.items()}
 
     def _options(self, old_field: str, new_field: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class RequiredCheckpoint:
     Attributes:
         checkpoint: Checkpoint on the Hub.
         models: Names of the models that need the checkpoint.
-        listing: Files of the checkpoint; None if the Hub could not be asked for them.
+        listing: Files of the checkpoint; None if there is an `obstacle`.
         missing: Bytes to download. If `listing` is None, this is an estimate from the number of
             parameters, or None if that number is unknown.
         obstacle: Error that prevents the download; None if nothing prevents it.

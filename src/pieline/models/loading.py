@@ -216,7 +216,7 @@ def _require_trained_rows(
     matrix: torch.Tensor, max_share: float, description: str, where: str
 ) -> None:
     """Raise a `UserError` if more than the fraction `max_share` of a matrix's rows is untrained."""
-    if len(matrix) <= 2:  # two rows, such as those of token types, may be equal
+    if len(matrix) <= 2:  # a matrix with one or two columns, which may be equal
         return
     max_untrained = len(matrix) * max_share
     untrained = _count_untrained_rows(_sample_columns(matrix))

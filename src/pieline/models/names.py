@@ -23,30 +23,21 @@ EmbedderName = Annotated[str, ModelKinds(("embedder",))]
 TrainedEmbedderName = Annotated[str, ModelKinds(("embedder",), have_weights=True)]
 
 
-class NamedModels(NamedTuple):
-    """A setting that contains names of models.
+def named_models(settings: BaseModel) -> Iterator[tuple[str, Collection[str], ModelKinds]]:
+    """Yield the settings that contain names of models.
 
-    Attributes:
-        location: Name of the setting, after the names of the sections that contain it.
-        names: Names of models in the setting.
-        accepted: Kinds of models that the setting accepts.
+    Yields:
+        Name of the setting (after the names of the sections that contain it), the names of models
+        in the setting, and the kinds of models that the setting accepts.
     """
-
-    location: str
-    names: Collection[str]
-    accepted: ModelKinds
-
-
-def named_models(settings: BaseModel) -> Iterator[NamedModels]:
-    """Yield the settings that contain names of models."""
     for field, info in type(settings).model_fields.items():
         value = getattr(settings, field)
         if isinstance(value, BaseModel):
             for location, names, accepted in named_models(value):
-                yield NamedModels(f"{field}.{location}", names, accepted)
+                yield f"{field}.{location}", names, accepted
         names = [value] if isinstance(value, str) else value or []
         for accepted in _find_model_kinds([info.annotation, *info.metadata]):
-            yield NamedModels(field, names, accepted)
+            yield field, names, accepted
 
 
 def _find_model_kinds(annotations: Collection[Any]) -> Iterator[ModelKinds]:

@@ -165,7 +165,7 @@ def server_host_memory_mb(entry: LLMEntry) -> int:
 def _largest_count(entry: LLMEntry) -> int:
     """Return the largest number in the entry's `parameters`, or else `UNKNOWN_PARAMETERS`.
 
-    For a mixture of experts ("30B, 3B active"), this number includes the inactive experts.
+    For a mixture of experts ("17B active 109B overall"), this number includes the inactive experts.
     """
     counts = re.findall(r"\d+(?:\.\d+)?\s*[MB]", entry.parameters or "")
     return max((parameter_count(count) for count in counts), default=UNKNOWN_PARAMETERS)

@@ -108,6 +108,11 @@ class Display:
             for extension, folder in self.folders.items()
         }
 
+    @property
+    def main_file(self) -> str:
+        """Path of a table's LaTeX file or of a figure's PNG file, which is the last of `files`."""
+        return list(self.files.values())[-1]
+
 
 class Table(Display):
     """A table, written as LaTeX, CSV, and HTML for the results page."""

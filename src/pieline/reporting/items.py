@@ -29,7 +29,7 @@ class Item(Frozen, ABC):
         label: Display name of the model; for a fine-tuned model, the name of its base model.
         seed: Seed of the run.
         metrics: Path of the metric file that scores the prediction.
-        note: Notice that the data is a sample or the user's own; null for the papers' data.
+        note: Notice that the data is a sample, limited or the user's own; otherwise null.
     """
 
     language: str

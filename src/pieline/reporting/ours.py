@@ -154,8 +154,8 @@ def over_seeds(ours: pd.DataFrame) -> pd.DataFrame:
             "ours": seeds["ours"].mean(skipna=False),
             "deviation": seeds["ours"].std() if is_known else None,
             "seeds": " ".join(sorted(seeds_with_record["seed"], key=int)),
-            "files": _join_without_duplicates(seeds["files"]),
-            "obstacles": _join_without_duplicates(seeds["obstacles"]),
+            "files": join_without_duplicates(seeds["files"]),
+            "obstacles": join_without_duplicates(seeds["obstacles"]),
             "unknown": max(seeds["unknown"]),
         }
         deviation = {
@@ -168,5 +168,6 @@ def over_seeds(ours: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=ours.columns)
 
 
-def _join_without_duplicates(lists: Iterable[Collection[str]]) -> tuple[str, ...]:
+def join_without_duplicates(lists: Iterable[Collection[str]]) -> Any:
+    """Return the elements of all lists as a tuple, each once; Any, for pandas' `agg`."""
     return tuple(dict.fromkeys(chain.from_iterable(lists)))

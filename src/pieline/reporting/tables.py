@@ -156,15 +156,10 @@ class TableContent:
     @property
     def footnotes(self) -> dict[str, str]:
         """Mark of each footnote (a, b, …), by the reason why no run computed a row."""
-        mark_by_reason: dict[str, str] = {}
-        for group in self.groups:
-            for row in group.rows:
-                if row.reason and row.reason not in mark_by_reason:
-                    index = len(mark_by_reason)
-                    has_letter = index < len(ascii_lowercase)
-                    mark = ascii_lowercase[index] if has_letter else f"a{index}"
-                    mark_by_reason[row.reason] = mark
-        return mark_by_reason
+        rows = [row for group in self.groups for row in group.rows]
+        reasons = dict.fromkeys(row.reason for row in rows if row.reason)
+        marks = [*ascii_lowercase, *(f"a{number}" for number in range(26, len(reasons)))]
+        return dict(zip(reasons, marks, strict=False))
 
 
 @dataclass(frozen=True)

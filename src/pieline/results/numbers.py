@@ -9,7 +9,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +20,7 @@ from pieline.core.records import Frozen
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.latex import render_latex
 from pieline.reporting.numbers import COMPARED, STATES, Number, join, numbers_of, of_display
-from pieline.reporting.ours import DEVIATION, KEYS, OurNumbers
+from pieline.reporting.ours import DEVIATION, KEYS, OurNumbers, join_without_duplicates
 from pieline.reporting.published import (
     Catalogue,
     Kind,
@@ -68,7 +67,7 @@ _MODES = {
 """What a model embeds in each training mode."""
 COSTS = ("a laptop and time", "a GPU", "keys", "something that nobody can provide")
 """What a number may require, cheapest first."""
-_FREE, _GPU, _KEYS, _IMPOSSIBLE = range(len(COSTS))
+_FREE, _GPU, _KEYS, _IMPOSSIBLE = COSTS
 _SETTINGS_WITHOUT_EFFECT = {"mirror", "llm"}
 """Settings that change no result."""
 _IMPOSSIBLE_NEEDS = (UNPUBLISHED, UNKNOWN_WAY, "(not published)", "provider ended the model")
@@ -187,16 +186,12 @@ def _merge_repeated(rows: pd.DataFrame) -> pd.DataFrame:
     The other columns are from the number's first row with metric files or, if the number has no
     such row, from its first row.
     """
-    tables_by_keys = rows.groupby(list(KEYS), sort=False)["tables"].agg(_join_tables)
+    tables_by_keys = rows.groupby(list(KEYS), sort=False)["tables"].agg(join_without_duplicates)
     has_files = rows["files"].map(len) > 0
     rows_with_files_first = pd.concat([rows[has_files], rows[~has_files]])
     one_row_per_number = rows_with_files_first.drop_duplicates(list(KEYS)).sort_index()
     without_tables = one_row_per_number.drop(columns="tables")
     return without_tables.merge(tables_by_keys.reset_index(), on=list(KEYS), how="left")
-
-
-def _join_tables(tables_by_row: Iterable[tuple[str, ...]]) -> Any:
-    return tuple(dict.fromkeys(chain.from_iterable(tables_by_row)))
 
 
 def _needs(number: Number, catalogue: Catalogue, requirements: Requirements) -> tuple[str, ...]:
@@ -281,11 +276,11 @@ def ranked(texts: Iterable[str]) -> Counter[str]:
 def cost_of(number: Number) -> str:
     """Return the element of `COSTS` for the most expensive requirement of a number."""
     costs = [_cost_of_need(need) for need in number.needs]
-    return COSTS[max(costs, default=_FREE)]
+    return max(costs, key=COSTS.index, default=_FREE)
 
 
-def _cost_of_need(need: str) -> int:
-    """Return the index in `COSTS` that follows from the words of a requirement."""
+def _cost_of_need(need: str) -> str:
+    """Return the element of `COSTS` that follows from the words of a requirement."""
     if any(phrase in need for phrase in _IMPOSSIBLE_NEEDS):
         return _IMPOSSIBLE
     if re.search(r"\bkeys?\b|GPT-", need):

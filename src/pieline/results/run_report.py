@@ -174,8 +174,7 @@ class RunReport:
                 a table or figure that this configuration does not make.
         """
         displays = [display for study in self.all_studies.values() for display in study.shown]
-        # The last file of a table is the LaTeX file; the last file of a figure is the PNG file.
-        file_by_name = {display.name: list(display.files.values())[-1] for display in displays}
+        file_by_name = {display.name: display.main_file for display in displays}
         files = {path for display in displays for path in shown_display(display).files.values()}
         words = list(targets)
         # An option such as --forcerun may name a rule that has the name of a table.
@@ -210,9 +209,8 @@ class RunReport:
                 for printed_table in display.printed:
                     if printed_table in catalogue:
                         requirements += catalogue[printed_table].needs.get(display.name, ())
-                # The last file of a table is the LaTeX file; that of a figure is the PNG file.
-                file = list(display.files.values())[-1]
-                displays.append((file, display.place, "; ".join(dict.fromkeys(requirements))))
+                needs = "; ".join(dict.fromkeys(requirements))
+                displays.append((display.main_file, display.place, needs))
         return displays
 
     def _tables_with_numbers(self) -> list[Table]:

@@ -105,8 +105,10 @@ def _rows_of_study(results: RunResults, study: ShownStudy, numbers: Sequence[Num
         row = rows.setdefault(group_and_label(number), _Row(number.model))
         row.numbers[number.measure] = number
     for number in numbers:
+        if number.scope:
+            continue
         key = group_and_label(number)
-        if number.scope or key not in rows:
+        if key not in rows:
             continue
         row = rows[key]
         if number.against in first_references:
@@ -162,7 +164,7 @@ def _order_rows(
     def place_of_model(labeled_row: tuple[str, _Row]) -> int:
         """Return the place of the row's model in `first_models`; other models come last."""
         _, row = labeled_row
-        return first_models.index(row.model) if row.model in first_models else len(first_models)
+        return [*first_models, row.model].index(row.model)
 
     lines: list[tuple[str, _Row | None]] = []
     for group in dict.fromkeys(group for group, _ in rows):

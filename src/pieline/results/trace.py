@@ -102,11 +102,10 @@ def _rule_blocks(root: Path) -> dict[str, tuple[str, str]]:
     start_of_rule = re.compile(r"\s*(?:rule|checkpoint)\b ?(\w*):|use rule (\w+) as (\w+)")
     for file in sorted((root / "rules").glob("*.smk")):
         lines = file.read_text(encoding="utf-8").splitlines()
-        starts = [index for index, line in enumerate(lines) if start_of_rule.match(line)]
-        ends = [*starts[1:], len(lines)]
-        for start, end in zip(starts, ends, strict=False):
-            match = start_of_rule.match(lines[start])
-            assert match
+        matches = [(index, start_of_rule.match(line)) for index, line in enumerate(lines)]
+        starts = [(index, match) for index, match in matches if match]
+        ends = [*(index for index, _ in starts[1:]), len(lines)]
+        for (start, match), end in zip(starts, ends, strict=False):
             name, reused_rule, new_name = match.groups()
             place = f"rules/{file.name}:{start + 1}"
             if reused_rule:

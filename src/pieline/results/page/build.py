@@ -68,7 +68,8 @@ class TableView:
         numbers: Numbers that the paper prints in the table.
         shown: Description of the table; None if the run did not make the table.
         cells: Numbers that our table shows; empty if the run did not make the table.
-        command: Command that makes the table.
+        command: Command that makes the table; if the run did not make it, with the papers' full
+            grid.
     """
 
     study: ShownStudy
@@ -117,7 +118,7 @@ class TableView:
 
     @property
     def needs(self) -> list[str]:
-        """What comparing the paper's other numbers requires, most frequent requirement first."""
+        """What comparing the numbers that were not compared requires, most frequent first."""
         return list(ranked(need for number in self.numbers for need in number.needs))
 
     @property
@@ -191,7 +192,7 @@ def _most_reproduced_table(
     )
     if not scores_by_table:
         return None
-    study, place = max(scores_by_table, key=lambda table: scores_by_table[table])
+    ((study, place), _) = scores_by_table.most_common(1)[0]
     numbers_of_table = [
         number for number in numbers if (number.study, number.place) == (study, place)
     ]

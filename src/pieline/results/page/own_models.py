@@ -164,9 +164,8 @@ def _choose_references(
     """
 
     def place(score: RowScore) -> int:
-        model = score.number.model
-        is_reference = model in reference_models
-        return reference_models.index(model) if is_reference else len(reference_models)
+        """Return the place of a score's model in `reference_models`; other models come last."""
+        return [*reference_models, score.number.model].index(score.number.model)
 
     references = sorted(run_scores, key=place)[:_MOST_REFERENCES]
     if printed_scores:

@@ -211,8 +211,8 @@ def judge_variants(
     judged = []
     for variant in apply_reviews(originals, variants, final_reviews, where=where):
         # A verdict from before these reviews does not count for a disputed variant.
-        update = {"verdict": "invalid"} if variant.id in disputed else {}
-        judged.append(variant.model_copy(update=update))
+        is_disputed = variant.id in disputed
+        judged.append(variant.model_copy(update={"verdict": "invalid"}) if is_disputed else variant)
     return JudgedVariants(judged, disputed)
 
 
@@ -234,7 +234,8 @@ def build_dataset(
     """
     sentences = select_variants(originals, judged.variants, review=review)
     if limit:
-        kept_ids = [sentence.id for sentence in sentences if sentence.is_original][:limit]
+        original_ids = [sentence.id for sentence in sentences if sentence.is_original]
+        kept_ids = set(original_ids[:limit])
         sentences = [sentence for sentence in sentences if sentence.original_id in kept_ids]
     manifest = make_manifest(
         sentences,

@@ -134,7 +134,7 @@ def _sentences_path(metric: MetricFile) -> str:
 
 def _judged_answers(metric: MetricFile, pool: Pool) -> Iterator[_JudgedAnswer]:
     """Yield a run's answers with their judgments, in the order of the sentences in the dataset."""
-    predictions_path = metric.predictions(".jsonl")[0]
+    (predictions_path,) = metric.predictions(".jsonl")
     answers = {answer.id: answer for answer in load_jsonl(predictions_path, IdiomPrediction)}
     correct_by_id: dict[str, bool] = {}
     for original in metric.fields["judged"]:

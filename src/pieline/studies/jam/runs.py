@@ -159,17 +159,18 @@ def _why_no_run(study: Jam, wildcards: Mapping[str, str], archived_metrics: set[
     project, model, setting = study.project, wildcards["model"], wildcards["setting"]
     if paths.METRICS.format(**wildcards) in archived_metrics:
         return ""
-    reason = unsupported(study, wildcards["language"], model, setting)
+    if reason := unsupported(study, wildcards["language"], model, setting):
+        return reason
     # The model that writes the neutral contexts must answer.
     writer = study.settings.variants.model
-    if not reason and writer and files.uses_neutral_contexts(study, setting):
+    if writer and files.uses_neutral_contexts(study, setting):
         contexts = tasks.neutral_contexts(study, wildcards["language"])
-        reason = project.unanswered(writer, contexts.recordings)
+        if reason := project.unanswered(writer, contexts.recordings):
+            return reason
     # The model that judges the sentences must answer.
-    if not reason and project.entry(model).kind == "llm":
-        recordings = tasks.recordings(study, "jam").format(**wildcards)
-        reason = project.unanswered(model, recordings)
-    return reason
+    if project.entry(model).kind != "llm":
+        return ""
+    return project.unanswered(model, tasks.recordings(study, "jam").format(**wildcards))
 
 
 def _why_no_ablation(study: Jam, wildcards: Mapping[str, str], archived_metrics: set[str]) -> str:
@@ -180,17 +181,17 @@ def _why_no_ablation(study: Jam, wildcards: Mapping[str, str], archived_metrics:
     project, model, writer = study.project, wildcards["model"], study.settings.variants.model
     is_archived = paths.NEUTRAL_METRICS.format(**wildcards) in archived_metrics
     # The variants to rewrite are those that the model misjudged in its run on the dataset.
-    reason = _why_no_run(study, wildcards, archived_metrics)
-    if not reason and not is_archived:
-        reason = _why_no_contexts(study, wildcards["language"])
-    if not reason and writer:
+    if reason := _why_no_run(study, wildcards, archived_metrics):
+        return reason
+    if not is_archived and (reason := _why_no_contexts(study, wildcards["language"])):
+        return reason
+    if writer:
         recordings = tasks.neutral_variants(study, **wildcards).recordings
-        if obstacle := project.unanswered(writer, recordings):
-            reason = f"of {project.entry(writer).label}, which writes the texts, {obstacle}"
-    if not reason and not is_archived and project.entry(model).kind == "llm":
-        recordings = tasks.recordings(study, "jam_neutral").format(**wildcards)
-        reason = project.unanswered(model, recordings)
-    return reason
+        if reason := project.unanswered(writer, recordings):
+            return f"of {project.entry(writer).label}, which writes the texts, {reason}"
+    if is_archived or project.entry(model).kind != "llm":
+        return ""
+    return project.unanswered(model, tasks.recordings(study, "jam_neutral").format(**wildcards))
 
 
 def unsupported(study: Jam, language: str, model: str, setting: str) -> str:

@@ -36,6 +36,7 @@ from pieline.studies.jam.tables.common import (
     panel_inputs,
     printed_runs,
     prompted_runs,
+    reasoning_models,
     runs_in_panel,
     title_of,
 )
@@ -138,7 +139,7 @@ def _panels_of_drift(runs: Runs, inputs: DisplayInputs) -> dict[tuple[str, str],
     of both settings of the paper, although they run only zero-shot.
     """
     printed, ours = _printed_drifts(inputs), _our_drifts(runs, inputs)
-    reasoning = {model.name for model in inputs.models if model.reasoning}
+    reasoning = reasoning_models(inputs)
     settings_with_panels = {*_PAPER_SETTINGS, *(key.setting for key in runs)}
     settings = [setting for setting in GROUPS if setting in settings_with_panels]
     languages = languages_of([*printed, *runs]) or inputs.options["languages"]
@@ -234,12 +235,8 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
     all_runs = prompted_runs(metrics)
     models = _models(inputs)
     is_authors_form = inputs.options["form"] == "released"
-    if is_authors_form:
-        counted = counted_runs(all_runs, ())
-        printed = {}
-    else:
-        counted = counted_runs(all_runs, {model.name for model in inputs.models if model.reasoning})
-        printed = inputs.printed("text_numbers", "id")
+    counted = counted_runs(all_runs, inputs)
+    printed = {} if is_authors_form else inputs.printed("text_numbers", "id")
     bars: dict[str, list[int]] = {}
     titles: dict[str, str] = {}
     for language in languages_of(by_run(metrics)):

@@ -229,7 +229,8 @@ def select_pairs(runs: Sequence[Sequence[JudgedOriginal]]) -> list[CandidatePair
     A variant misleads a run if the run is right about the original, but wrong about the variant.
     The variant of an original that misleads the most runs is MIS. A variant is resolved if all runs
     are right about the variant; the first of these variants is COR. Runs that are wrong about all
-    originals are ignored, because no variant can mislead such a run.
+    originals are ignored: no variant can mislead such a run, and a run that resolves almost no
+    variant would leave hardly any COR.
 
     The pairs are sorted by the number of runs that MIS misleads (descending), then by original id.
 

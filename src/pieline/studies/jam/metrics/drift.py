@@ -234,8 +234,7 @@ def compare_shares(
         The comparison of each tested pair, by pair.
     """
     shares: dict[K, float] = {}
-    for run in chain.from_iterable(pairs):
-        denominators, numerators = counts[run]
+    for run, (denominators, numerators) in counts.items():
         if denominators.any():
             shares[run] = float(numerators.sum() / denominators.sum())
     pairs = [(first, second) for first, second in pairs if first in shares and second in shares]

@@ -1,6 +1,6 @@
 """Build the tables of the human baseline (5.1), neutral contexts (G) and attention (H)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ from pieline.core.records import load_records
 from pieline.languages.registry import get_language
 from pieline.reporting.displays import ConfiguredStudy, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.numbers import rows_of
+from pieline.reporting.numbers import Number, rows_of
 from pieline.reporting.ours import OurNumbers, of_runs
 from pieline.reporting.printed import rounded
 from pieline.reporting.tables import (
@@ -78,12 +78,18 @@ def humans(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     notes = data_notes(*records) + inputs.notes
     if any(metrics.simulated for metrics in records):
         notes = (SIMULATED_NOTE, *notes)
+    all_numbers = rows_of(numbers, ())[()]  # no key distinguishes the numbers of this table
     return TableContent(
         heads=(headers(["Annotator", "Accuracy", "figurative", "literal", "ambiguous"]),),
         groups=(
-            Group((_row_of_humans(numbers, "variants labeled", usage_counts),)),
-            Group((_row_of_humans(numbers, "first"), _row_of_humans(numbers, "second"))),
-            Group((_row_of_humans(numbers, "agreement"), _row_of_humans(numbers, "Cohen's kappa"))),
+            Group((_row_of_humans(all_numbers, "variants labeled", usage_counts),)),
+            Group((_row_of_humans(all_numbers, "first"), _row_of_humans(all_numbers, "second"))),
+            Group(
+                (
+                    _row_of_humans(all_numbers, "agreement"),
+                    _row_of_humans(all_numbers, "Cohen's kappa"),
+                )
+            ),
         ),
         caption=f"Human baseline: two people on hard variants ({get_language(language).label}), one"
         " of each original, in percent. “Ambiguous” counts as wrong.",
@@ -96,11 +102,12 @@ _HUMAN_COLUMNS = 4
 """Number of columns of the human baseline after the label."""
 
 
-def _row_of_humans(numbers: pd.DataFrame, label: str, more_cells: Sequence[Cell] = ()) -> Row:
+def _row_of_humans(
+    numbers: Mapping[str, Number], label: str, more_cells: Sequence[Cell] = ()
+) -> Row:
     """Return the row of the measures `HUMANS[label]`, then `more_cells` and blank cells."""
-    all_numbers = rows_of(numbers, ())[()]  # no key distinguishes the numbers of this table
     columns = [Column(measure.name, "") for measure in HUMANS[label]]
-    row = number_row((label,), columns, all_numbers)
+    row = number_row((label,), columns, numbers)
     cells = [*row.cells, *more_cells]
     blank = Cell(text=" ")  # a cell without text would show a dash
     cells += [blank] * (_HUMAN_COLUMNS - len(cells))

@@ -105,12 +105,18 @@ def mean_over_seeds(seeds: Sequence[JamMetrics], measure: Measure[JamMetrics]) -
     return fmean(values) if values else None
 
 
-def counted_runs(runs: Runs, reasoning: Collection[str]) -> Runs:
+def reasoning_models(inputs: DisplayInputs) -> set[str]:
+    """Return the names of the reasoning models among the described models."""
+    return {model.name for model in inputs.models if model.reasoning}
+
+
+def counted_runs(runs: Runs, inputs: DisplayInputs) -> Runs:
     """Return the runs of language models that Figure 3 counts.
 
-    These runs have the setting `COUNTED_SETTING`, or are zero-shot runs of the models in
-    `reasoning`. Only the seed `COUNTED_SEED` of each run is returned.
+    These runs have the setting `COUNTED_SETTING` or, unless the form is `released`, are zero-shot
+    runs of reasoning models. Only the seed `COUNTED_SEED` of each run is returned.
     """
+    reasoning = set() if inputs.options["form"] == "released" else reasoning_models(inputs)
     counted = {}
     for key, seeds in runs_in_panel(runs, COUNTED_SETTING, reasoning).items():
         counted_seeds = [metrics for metrics in seeds if metrics.seed == COUNTED_SEED]

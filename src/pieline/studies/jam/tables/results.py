@@ -369,19 +369,17 @@ def _result_rows(
     numbers_by_run = {RunKey(*key): row for key, row in rows_of(numbers, RunKey._fields).items()}
     models = {model.name: model for model in inputs.row_models()}
     keys = [key for key in numbers_by_run if key.model in models and key.language in languages]
-    printed_order: list[RunKey] = []
+    printed_position: dict[RunKey, int] = {}
     if inputs.rows == "paper":
-        printed_order = list(printed_runs(inputs, printed))
+        printed_position = {key: place for place, key in enumerate(printed_runs(inputs, printed))}
     else:
         own_rows = _own_rows(numbers_by_run, inputs)
         keys = [key for key in keys if (key.setting, key.model) in own_rows]
-    model_order = list(models)
+    model_position = {name: place for place, name in enumerate(models)}
 
     def position(key: RunKey) -> tuple[int, int]:
         """Return the sort key of a run: its position in print, then the position of its model."""
-        is_printed = key in printed_order
-        printed_position = printed_order.index(key) if is_printed else len(printed_order)
-        return printed_position, model_order.index(key.model)
+        return printed_position.get(key, len(printed_position)), model_position[key.model]
 
     rows: dict[tuple[str, str], _ResultRow] = {}
     for key in sorted(keys, key=position):

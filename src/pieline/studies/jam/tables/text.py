@@ -32,6 +32,7 @@ from pieline.studies.jam.tables.common import (
     obstacles_of,
     panel_inputs,
     prompted_runs,
+    reasoning_models,
     runs_in_panel,
     title_of,
 )
@@ -160,7 +161,7 @@ def _add_confusing_variants(
     reasons why numbers over all runs are not comparable with the printed numbers.
     """
     is_authors_form = inputs.options["form"] == "released"
-    counted = counted_runs(runs, () if is_authors_form else _reasoning_models(inputs))
+    counted = counted_runs(runs, inputs)
     confused_runs_by_variant = count_confused_runs(counted, language)
     if not confused_runs_by_variant:
         numbers.add(
@@ -192,12 +193,8 @@ def _runs_of_median(
     runs: Mapping[RunKey, T], inputs: DisplayInputs, setting: str, language: str
 ) -> dict[RunKey, T]:
     """Return the runs over which the median for a setting and language is taken."""
-    in_panel = runs_in_panel(runs, setting, _reasoning_models(inputs))
+    in_panel = runs_in_panel(runs, setting, reasoning_models(inputs))
     return {key: run for key, run in in_panel.items() if key.language == language}
-
-
-def _reasoning_models(inputs: DisplayInputs) -> set[str]:
-    return {model.name for model in inputs.models if model.reasoning}
 
 
 def _languages(runs: Runs) -> list[str]:

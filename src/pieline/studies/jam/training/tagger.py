@@ -345,8 +345,6 @@ def fine_tune(
         dev_span_f1 = _score_on_dev(tagger, data.dev, settings)
         state.finish_epoch({"loss": loss, "dev_span_f1": dev_span_f1}, keep=True)
         after_epoch(epoch)
-    # If a resumed training was already finished, the tagger gets its weights from the checkpoint.
-    state.load_kept()
     return TaggingLog(
         settings=settings,
         seed=seed,

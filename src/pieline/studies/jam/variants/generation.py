@@ -200,14 +200,15 @@ def questions_ahead(
     """
     writing_questions = _writing_questions(originals, writing)
     answers = read_recorded([question.key for question in writing_questions.values()])
-    texts_by_original: dict[str, list[str]] = {}
+    recorded = {
+        original_id: parse_object(answers[question.key], WrittenVariants)
+        for original_id, question in writing_questions.items()
+        if question.key in answers
+    }
+    texts_by_original = _get_texts(recorded, count=WRITTEN)
     for original in originals:
-        answer = answers.get(writing_questions[original.id].key)
-        if answer is None:
+        if original.id not in recorded:
             texts_by_original[original.id] = [original.sentence] * WRITTEN
-        else:
-            parsed_by_id = {original.id: parse_object(answer, WrittenVariants)}
-            texts_by_original |= _get_texts(parsed_by_id, count=WRITTEN)
     reviewing_questions = _reviewing_questions(originals, texts_by_original, writing)
     return [*writing_questions.values(), *reviewing_questions.values()]
 

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,12 +51,16 @@ def read_variants(
             have a different PIE than their originals or damaged texts, or two variants of an
             original have the same number. The message states the file and, if possible, the record.
     """
+    original_by_id = {original.id: original for original in originals}
+    original_by_text = {original.sentence: original for original in originals}
     variants = []
     records_with_other_pie = []
     for number, fields in enumerate(read_json_records(path), start=1):
         where = f"{path}: record {number}"
         record = validated(_VariantRecord, fields, where=where, hint=_HINT)
-        original = _find_original_of(record, originals, where)
+        original = original_by_id.get(record.sentence_id or "")
+        if original is None:
+            original = _find_by_text(record.sentence, original_by_text, where)
         if record.is_figurative != original.is_figurative:
             hint = "use the original's is_figurative"
             raise UserError("is_figurative differs from the original's", where=where, hint=hint)
@@ -73,22 +77,16 @@ def read_variants(
     return variants
 
 
-def _find_original_of(
-    record: "_VariantRecord", originals: Sequence[Original], where: str
-) -> Original:
-    """Return the original of a variant's record; for an edited original, the most similar original.
+def _find_by_text(text: str, original_by_text: Mapping[str, Original], where: str) -> Original:
+    """Return the original with a text; for an edited text, the most similar original.
 
     Raises:
         UserError: The similarity of all originals is below `_EDITED`.
     """
-    for original in originals:
-        if original.id == record.sentence_id:
-            return original
-    original_by_text = {original.sentence: original for original in originals}
-    if record.sentence in original_by_text:
-        return original_by_text[record.sentence]
+    if text in original_by_text:
+        return original_by_text[text]
     best_match = process.extractOne(
-        record.sentence, list(original_by_text), scorer=fuzz.ratio, score_cutoff=_EDITED
+        text, list(original_by_text), scorer=fuzz.ratio, score_cutoff=_EDITED
     )
     if best_match is None:
         hint = "use variants and originals of the same version"
