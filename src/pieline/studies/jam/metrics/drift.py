@@ -299,7 +299,7 @@ def counts_by_original(
                 partial_denominator + denominator / len(seeds),
                 partial_numerator + numerator / len(seeds),
             )
-        counts[run] = np.array(list(means.values())).T
+        counts[run] = np.array(list(means.values()), dtype=float).reshape(-1, 2).T
         distinct_sets_of_ids.add(tuple(means))
     if len(distinct_sets_of_ids) > 1:
         raise ValueError("the runs have different originals")
