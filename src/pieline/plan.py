@@ -36,7 +36,7 @@ class Run:
         experiment: Name of the side experiment to which the run belongs; empty for main runs.
         unsupported: Why the run is impossible even with answers of the language model; otherwise
             empty.
-        lacks: Why the run cannot be made now; empty if the run can be made.
+        impossible_because: Why the run cannot be made now; empty if the run can be made.
         archive: Archive from which the predictions are taken; None if they are computed.
     """
 
@@ -52,7 +52,7 @@ class Run:
     behind: tuple[str, ...] = ()
     experiment: str = ""
     unsupported: str = ""
-    lacks: str = ""
+    impossible_because: str = ""
     archive: Archive | None = None
 
     @property
@@ -107,14 +107,14 @@ class Plan:
     def asked(self, **values: str | Collection[str]) -> list[Run]:
         """Return the runs that need answers of language models and have the given values.
 
-        The result includes runs that lack an API key or weights (see `Run.lacks`).
+        The result includes runs that lack an API key or weights (see `Run.impossible_because`).
         """
         llm_runs = self.select(kind="llm", **values)
         return [run for run in llm_runs if not run.archive and not run.unsupported]
 
     def made(self, **values: str | Collection[str]) -> list[Run]:
         """Return the runs that have the given values and can be made or taken from an archive."""
-        return [run for run in self.select(**values) if not run.lacks]
+        return [run for run in self.select(**values) if not run.impossible_because]
 
     def archived_models(self) -> set[str]:
         """Return the models whose runs all come from archives, so that no weights are needed."""
@@ -135,7 +135,7 @@ def make_plan(
     runs: Iterable[Run],
     project: Project,
     settings: type[Settings],
-    lacks: Callable[[Sequence[Run]], Mapping[str, str]],
+    impossible_runs: Callable[[Sequence[Run]], Mapping[str, str]],
 ) -> Plan:
     """Return the plan of runs, with archived conditions and reasons why runs cannot be made.
 
@@ -143,14 +143,14 @@ def make_plan(
         runs: Configured runs.
         project: Project with the models, and the digests of inputs.
         settings: Class of the study's settings.
-        lacks: Function that returns why runs cannot be made, by metric file.
+        impossible_runs: Function that returns why runs cannot be made, by metric file.
     """
     planned = [_with_archived_conditions(run, project, settings) for run in runs]
-    reasons = lacks(planned)
+    reasons = impossible_runs(planned)
     for index, run in enumerate(planned):
         reason = reasons.get(run.metrics)
         if reason:
-            planned[index] = replace(run, lacks=reason, archive=None)
+            planned[index] = replace(run, impossible_because=reason, archive=None)
     return Plan(tuple(planned))
 
 

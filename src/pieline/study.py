@@ -184,7 +184,7 @@ class Study(ABC, Generic[S]):
         """Return all configured runs; `make_plan` adds obstacles and conditions from archives."""
         return ()
 
-    def lacks(self, runs: Sequence[Run]) -> Mapping[str, str]:
+    def impossible_runs(self, runs: Sequence[Run]) -> Mapping[str, str]:
         """Map the metric file of each run that cannot be made to the reason.
 
         By default, the only reason is that a language model cannot answer.
@@ -215,7 +215,7 @@ class Study(ABC, Generic[S]):
     @cached_property
     def plan(self) -> Plan:
         """Runs of the configuration, and the metric files that do not belong to one run."""
-        plan = make_plan(self.configured_runs(), self.project, self.Settings, self.lacks)
+        plan = make_plan(self.configured_runs(), self.project, self.Settings, self.impossible_runs)
         return replace(plan, others=self.other_metrics(plan))
 
     def archived_models(self) -> set[str]:
@@ -268,7 +268,7 @@ class Study(ABC, Generic[S]):
             PlannedRun(
                 keys=run.keys,
                 metrics=run.metrics,
-                not_run=run.lacks,
+                not_run=run.impossible_because,
                 origin=self.origin_of(run),
             )
             for run in runs

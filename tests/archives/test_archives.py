@@ -448,7 +448,7 @@ class TestStatedConditions:
         for archive in (stated, unstated):
             for run in study(name, (archive,), **section).plan:
                 ours = made.plan[run.metrics].conditions
-                assert bool(run.archive) != bool(run.lacks)
+                assert bool(run.archive) != bool(run.impossible_because)
                 assert run.conditions.settings == ours.settings
                 data = run.conditions.deviations[len(ours.deviations) :]
                 assert all(line.startswith("made from ") for line in data)

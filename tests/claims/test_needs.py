@@ -71,7 +71,7 @@ def test_numbers_that_need_only_time_are_planned_without_a_gpu_or_key(
         plan = plans["released.yaml" if model == "sbert" else "embedders_cpu.yaml"]
         for mode in QUERY_MODES:
             path = paths.METRICS.format(index="test", model=model, query_mode=mode, seed=0)
-            assert not plan[path].lacks, path
+            assert not plan[path].impossible_because, path
     # Two measures in four query modes.
     assert len(timed) == len(models) * 8 == 80
     of_file = read_yaml(ROOT / "config/embedders_cpu.yaml")["idiolink"]["models"]
@@ -95,7 +95,7 @@ def test_the_trainings_of_sbert_are_planned_without_a_gpu(
             path = paths.METRICS.format(
                 index="test", model=f"sbert+{train_mode}+released", query_mode=train_mode, seed=seed
             )
-            assert not plan[path].lacks, path
+            assert not plan[path].impossible_because, path
 
 
 def test_documents_state_when_numbers_end(numbers: list[Number]) -> None:

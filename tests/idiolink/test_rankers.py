@@ -325,7 +325,7 @@ class TestStudy:
         own = {"api": api_embedder(), "rr": entry(**RERANKER | {"first_stage": "api"})}
         idiolink = ranked(own)
         reason = "nothing is recorded, and the environment variable TEST_KEY is not set"
-        assert {run.model: run.lacks for run in idiolink.plan} == {
+        assert {run.model: run.impossible_because for run in idiolink.plan} == {
             "api": reason,
             "rr": f"api: {reason}",
         }

@@ -231,7 +231,7 @@ def test_a_mirror_without_the_sentences_gives_rows_with_a_reason(tmp_path: Path)
     )
     study = IdiotsStudy(IdiotsSettings(models=list(COUNTS)), run)
     lack = "the mirror has no idiots/idioms_sentences.tsv"
-    assert {run.lacks for run in study.plan} == {lack}
+    assert {run.impossible_because for run in study.plan} == {lack}
     assert study.raw_files() == study.plan.made() == study.tasks() == []
     sizes, first, *_ = study.tables()
     for table, cells in ((sizes, 4), (first, 18)):

@@ -216,12 +216,12 @@ def test_the_released_prompts_must_enforce_an_answer(
 def test_released_form_requires_enforcement() -> None:
     jam = study(run=RELEASED, models=["gpt-4o"], form="released", seeds=[42])
     reason = "the provider enforces no form of the answer"
-    assert reason not in {run.lacks for run in jam.plan}
+    assert reason not in {run.impossible_because for run in jam.plan}
     entry = jam.project.language_model("gpt-4o")
     bare = entry.model_copy(update={"accepts": frozenset({"temperature"})})
     run = RELEASED | {"registry": {**jam.project.registry, "gpt-4o": bare}}
-    lacks = study(run=run, models=["gpt-4o"], form="released")
-    assert {run.lacks for run in lacks.plan} == {reason}
+    released = study(run=run, models=["gpt-4o"], form="released")
+    assert {run.impossible_because for run in released.plan} == {reason}
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_an_encoder_gets_neutral_contexts_in_a_language_that_it_knows(
 ) -> None:
     jam = study(models=[encoder], languages=["english", "german"], neutral=encoder)
     (run,) = jam.plan.select(experiment=NEUTRAL)
-    assert (run.where["language"], run.lacks) == (language, lacks)
+    assert (run.where["language"], run.impossible_because) == (language, lacks)
 
 
 def test_generated_and_neutral_variants_are_tasks() -> None:

@@ -331,7 +331,10 @@ def test_a_neutral_context_replaces_that_of_each_variant() -> None:
     assert inputs["neutral"] == "results/variants/jam_neutral/english.jsonl"
     assert "neutral" not in jam_tasks.identification(study, setting="zero_shot", **run).inputs
     # The sample has neutral contexts only in English.
-    assert {run.where["language"]: run.lacks for run in study.plan.select(setting="neutral")} == {
+    assert {
+        run.where["language"]: run.impossible_because
+        for run in study.plan.select(setting="neutral")
+    } == {
         "english": "",
         "german": "no neutral contexts in German (jam.variants.model writes them)",
     }

@@ -22,7 +22,7 @@ class Jobs:
         found = RuleSet(ConfigSettings(config=configuration(changed)))
         self.rules = found.rules
         plans = [study.plan for study in found.studies]
-        runs = [run for plan in plans for run in plan if not run.lacks]
+        runs = [run for plan in plans for run in plan if not run.impossible_because]
         self.metrics = {run.metrics for run in runs}
         self.others = {path for plan in plans for path in plan.others}
         self._own: dict[str, tuple[dict[str, str], list[str]]] = {}

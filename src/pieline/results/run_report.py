@@ -291,8 +291,8 @@ class RunReport:
         for study in self.studies:
             runs_by_reason: dict[str, Counter[str]] = defaultdict(Counter)
             for run in study.plan:
-                if run.lacks:
-                    runs_by_reason[run.lacks][run.base] += 1
+                if run.impossible_because:
+                    runs_by_reason[run.impossible_because][run.base] += 1
             for reason, runs_by_model in runs_by_reason.items():
                 models = [
                     f"{model}, {pluralize(count, 'run')}" for model, count in runs_by_model.items()

@@ -92,7 +92,7 @@ def compared_prompts(study: ExtendedStudy) -> DisplayInputs | None:
     against = study.beyond.prompts_against
     if not against:
         return None
-    impossible_runs = [run for run in study.plan if run.lacks]
+    impossible_runs = [run for run in study.plan if run.impossible_because]
     inputs = study.display_inputs(
         impossible_runs, models=study.settings.models, others=study.plan.others
     )

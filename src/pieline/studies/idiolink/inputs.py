@@ -38,8 +38,8 @@ def skip_reasons(study: ConfiguredStudy) -> dict[str, str]:
     """Map each skipped model to the reason for skipping it."""
     reasons = dict(study.settings.leave_out)
     for run in study.plan:
-        if run.lacks:
-            reasons[run.base] = run.lacks
+        if run.impossible_because:
+            reasons[run.base] = run.impossible_because
     return reasons
 
 

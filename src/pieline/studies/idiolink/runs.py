@@ -145,7 +145,7 @@ def modes_of(study: Idiolink, model: str) -> list[str]:
     return [mode for mode in configured_modes if mode not in skipped_modes]
 
 
-def lacks(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
+def impossible_runs(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
     """Map the metric file of each impossible run to the reason why the run cannot be made.
 
     A run is impossible if the user left out its model, or if its model is an API embedder whose

@@ -48,12 +48,12 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
             )
 
 
-def lacks(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
+def impossible_runs(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
     """Map the metric file of each run that cannot be made to the reason."""
     reason = paths.no_data(study)
     if reason:
         return {run.metrics: reason for run in runs}
-    return Study.lacks(study, runs)
+    return Study.impossible_runs(study, runs)
 
 
 def _unsupported(study: Idiots, model: str, setting: str) -> str:

@@ -79,7 +79,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
 
     check = validate
     configured_runs = runs.configured_runs
-    lacks = runs.lacks
+    impossible_runs = runs.impossible_runs
     conditions_by_pattern = runs.conditions_by_pattern
     models = runs.models
     llm_tasks = tasks.llm_tasks

@@ -134,7 +134,7 @@ def _configured_wildcards(study: Jam) -> Iterator[dict[str, str]]:
 # Why runs cannot be made -------------------------------------------------------------------------
 
 
-def lacks(study: Jam, runs: Sequence[Run]) -> dict[str, str]:
+def impossible_runs(study: Jam, runs: Sequence[Run]) -> dict[str, str]:
     """Return the reason why a run cannot be made, by the run's metric file.
 
     Runs that can be made are left out.

@@ -239,7 +239,7 @@ class JamStudy(Jam):
     check = validate
     check_own_data = validate_own_data
     configured_runs = runs.configured_runs
-    lacks = runs.lacks
+    impossible_runs = runs.impossible_runs
     other_metrics = runs.other_metrics
     conditions_by_pattern = runs.conditions_by_pattern
     models = runs.models
