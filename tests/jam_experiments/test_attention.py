@@ -19,11 +19,11 @@ from pieline.studies.jam.metrics.attention import (
     CausalModel,
     analyze,
     attention_to_words,
-    cue_places,
+    cue_indices,
     cue_shares,
     load_causal_model,
     mean_share,
-    pie_places,
+    pie_indices,
     select_pairs,
 )
 from pieline.studies.jam.metrics.drift import JudgedOriginal
@@ -132,13 +132,13 @@ def jam_sentence(number: int, context: str, *, figurative: bool = True) -> JamSe
 
 def test_cues_are_content_words_of_the_added_context() -> None:
     variant = jam_sentence(1, "at noon the red bucket .")
-    assert cue_places(jam_sentence(0, ""), variant) == [1, 3, 4]
-    assert cue_places(jam_sentence(0, ""), jam_sentence(1, "yet every bucket , all frozen .")) == [
+    assert cue_indices(jam_sentence(0, ""), variant) == [1, 3, 4]
+    assert cue_indices(jam_sentence(0, ""), jam_sentence(1, "yet every bucket , all frozen .")) == [
         2,
         5,
     ]
-    assert pie_places(variant) == [7, 8, 9]
-    assert pie_places(jam_sentence(1, "at noon", figurative=False)) == [3, 4, 5]
+    assert pie_indices(variant) == [7, 8, 9]
+    assert pie_indices(jam_sentence(1, "at noon", figurative=False)) == [3, 4, 5]
 
 
 def idiomatic(name: str, correct: bool, *right: bool) -> JudgedOriginal:

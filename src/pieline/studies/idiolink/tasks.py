@@ -76,7 +76,10 @@ def embedding(study: Idiolink, split: str, model: str, texts: str, seed: str) ->
 
 
 def vector_recordings(study: Idiolink, model: str, texts: str) -> str:
-    """Return the path of the recorded vectors from an API for `texts` (see `embedding`)."""
+    """Return the path of the recorded vectors that an API returned for `texts`.
+
+    `texts` is `documents` or a query mode, as in `embedding`.
+    """
     return study.project.recordings("idiolink_embedding", model, f"{texts}.jsonl")
 
 

@@ -131,7 +131,7 @@ def _read_raw_file(path: str | Path) -> list[IdiotsSentence]:
 
 
 def _check_labels_and_languages(sentences: Sequence[IdiotsSentence], places: Sequence[str]) -> None:
-    """Raise a `UserError` if an id has two idioms, a text two labels or a row swapped languages.
+    """Raise a `UserError` if an id has two idioms, a text has two labels or languages are swapped.
 
     `places` contains the location of each sentence, for error messages.
     """
@@ -154,7 +154,7 @@ def _check_labels_and_languages(sentences: Sequence[IdiotsSentence], places: Seq
                 where=where,
                 hint="remove one of them",
             )
-        if _is_rather(sentence.sentence, "spanish") and _is_rather(sentence.translation, "english"):
+        if _is_mostly(sentence.sentence, "spanish") and _is_mostly(sentence.translation, "english"):
             raise UserError(
                 "en is in Spanish and es in English", where=where, hint="swap the columns"
             )
@@ -238,7 +238,7 @@ def _contains(sentence: IdiotsSentence, pie: str) -> bool:
     return contains_pie(sentence.sentence, OPENING.sub("", pie), language="english")
 
 
-def _is_rather(text: str, language: Literal["english", "spanish"]) -> bool:
+def _is_mostly(text: str, language: Literal["english", "spanish"]) -> bool:
     """Return whether a text has more function words of `language` than of the other language."""
     other_language = "spanish" if language == "english" else "english"
     words = normalize(text).split()

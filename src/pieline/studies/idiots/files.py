@@ -15,7 +15,7 @@ Idiots = Study[IdiotsSettings]
 def constraints(study: Idiots, *kinds: str) -> dict[str, str]:
     """Return the regular expressions for the wildcards `model` and `setting` in paths of runs.
 
-    `kinds` are the allowed kinds of models; without them, all kinds of the study are allowed.
+    `kinds` are the allowed kinds of models. If none are given, all kinds of the study are allowed.
     """
     model_kinds = kinds or ("llm", "predictions")
     settings = {*get_args(DetectionSetting), *study.settings.prompts, *study.external_settings()}
@@ -31,7 +31,10 @@ def kinds(study: Idiots) -> str | None:
 
 
 def raw_files(study: Idiots) -> list[str]:
-    """Return the raw files: the sentences and, if any, the distractor kinds; empty without data."""
+    """Return the paths of the raw files with the sentences and, if any, with distractor kinds.
+
+    The result is empty if the sentences are missing.
+    """
     if no_data(study):
         return []
     files = [f"results/raw/{raw_name(study)}"]

@@ -135,7 +135,7 @@ def _count(
 
 
 def _entry(field: str, key: str) -> Callable[[DetectionMetrics], int]:
-    """Return a function that returns the count `key` in a field of `DetectionMetrics`."""
+    """Return a function that reads the count `key` from a field of `DetectionMetrics`."""
     return lambda metrics: int(getattr(metrics, field)[key])
 
 
@@ -266,7 +266,7 @@ def detection_metrics(
     automatic_matches = {sentence.id: names_pie(sentence, answer) for sentence, answer in pairs}
     human_matches = {sentence_id: case.verdict == "yes" for sentence_id, case in verdicts.items()}
     matches_by_id = automatic_matches | human_matches
-    matches = np.array(list(matches_by_id.values()), dtype=bool)
+    matches = np.array([matches_by_id[sentence.id] for sentence, _ in pairs], dtype=bool)
     automatic_labels = [automatic_matches[sentence_id] for sentence_id in human_matches]
     fractions = _fractions(gold, answers, matches)
     # The class sizes are fixed by the dataset's design, so sentences are drawn within classes.
@@ -281,6 +281,9 @@ def detection_metrics(
     judged_by_people = sum(prediction.id in verdicts for prediction in positives)
     outcomes = Counter(prediction.outcome for prediction in predictions)
     error_types = Counter(case.error_type for case in verdicts.values() if case.error_type)
+    counts_by_error_type: dict[ErrorType, int] = {}
+    if error_types:
+        counts_by_error_type = {name: error_types[name] for name in get_args(ErrorType)}
     return DetectionMetrics(
         model=run.model,
         setting=run.setting,
@@ -295,9 +298,7 @@ def detection_metrics(
         verdicts={"human": judged_by_people, "automatic": len(positives) - judged_by_people},
         kappa=cohen_kappa(automatic_labels, list(human_matches.values())),
         errors=_errors(gold, answers, matches),
-        error_types=(
-            {name: error_types[name] for name in get_args(ErrorType)} if error_types else {}
-        ),
+        error_types=counts_by_error_type,
         resamples=resamples,
         **evidence.of_record,
     )

@@ -184,7 +184,7 @@ class Detection(Task):
         return f"idiots.by_model.{self.model}.max_tokens.{self.setting}"
 
     def paper_size(self) -> PaperSize:
-        """Return the number and size of the paper's requests; an empty size for custom prompts."""
+        """Return the number and size of the paper's requests; empty for custom prompts."""
         if self.setting not in {"zero_shot", SCHEMA_SETTING}:
             return PaperSize()
         sentences = PRINTED_COUNTS["idiomatic sentences"] + PRINTED_COUNTS["distractors"]
@@ -208,12 +208,12 @@ class Detection(Task):
         save_jsonl(self.outputs["predictions"], predictions)
 
     def reading(self, answer: Answer) -> Parsed[DetectionAnswer]:
-        """Parse the four fields of an answer."""
+        """Parse a model's answer about a sentence."""
         return read_detection(answer, self._record)
 
     @property
     def _record(self) -> type[DetectionAnswer]:
-        """Class of the parsed answers: `NegatedAnswer` if the prompt negates the question."""
+        """Class of the parsed answers, which depends on whether the prompt negates the question."""
         parameters = self.parameters
         is_negated = isinstance(parameters, OwnParameters) and parameters.negated
         return NegatedAnswer if is_negated else DetectionAnswer
@@ -447,7 +447,7 @@ def _check_columns_agree(rows: Sequence[ForeignDetection], places: Sequence[str]
 def _check_order(
     answers: Sequence[bool | None], sentences: Sequence[IdiotsSentence], path: str | Path
 ) -> None:
-    """Raise a `UserError` if the answers fit the next or previous sentences clearly better."""
+    """Raise a `UserError` if answers fit the next or previous sentences better than their own."""
     labels = [sentence.is_idiomatic for sentence in sentences]
     correct = [answer == label for answer, label in zip(answers, labels, strict=True)]
     next_labels = labels[1:] + labels[:1]

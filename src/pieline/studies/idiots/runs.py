@@ -49,7 +49,7 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
 
 
 def impossible_runs(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
-    """Map the metric file of each run that cannot be made to the reason."""
+    """Return the reasons why runs cannot be made, by the path of the run's metric file."""
     reason = paths.no_data(study)
     if reason:
         return {run.metrics: reason for run in runs}
@@ -57,9 +57,9 @@ def impossible_runs(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
 
 
 def _unsupported(study: Idiots, model: str, setting: str) -> str:
-    """Return why a language model does not support a setting; empty if it does.
+    """Return why a language model does not support a setting.
 
-    For external predictions, the result is empty, too.
+    The result is empty if it supports the setting, and for external predictions.
     """
     entry = study.project.entry(model)
     return unsupported_reason(entry, setting) if isinstance(entry, LLMEntry) else ""
@@ -97,7 +97,10 @@ def models(study: Idiots) -> list[str]:
 
 
 def conditions_by_pattern(study: Idiots) -> dict[str, Callable[..., Conditions]]:
-    """Map each path pattern of metric files to a function from wildcards to conditions."""
+    """Return functions that compute the conditions of metric files, by path pattern.
+
+    Each function takes the wildcards of its path pattern.
+    """
     return {
         paths.METRICS: lambda model, setting, **_: conditions(study, model, setting),
     }

@@ -37,7 +37,7 @@ class DetectionParameters(Settings):
 
 
 class OwnParameters(DetectionParameters):
-    """Request parameters and polarity of a custom prompt."""
+    """Request parameters of a custom prompt, and whether the prompt negates the question."""
 
     negated: bool = Field(
         default=False,

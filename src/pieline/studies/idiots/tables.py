@@ -52,7 +52,7 @@ KIND_LABELS = {
 
 
 class Described(Protocol):
-    """A record that states where the sentences come from on which its numbers are based."""
+    """A record of numbers that also states the origin of the sentences."""
 
     @property
     def origin(self) -> Origin:
@@ -410,7 +410,7 @@ def _table(
 
 
 def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple[str, ...]:
-    """Return the notes below a table: on who judged, if `with_verdicts`, and on the data."""
+    """Return the notes on a table's data and, if `with_verdicts`, on who judged the answers."""
     notes = data_notes(metrics)
     if not with_verdicts:
         return notes
@@ -424,7 +424,7 @@ def _notes(metrics: Sequence[DetectionMetrics], *, with_verdicts: bool) -> tuple
 
 
 def data_notes(records: Sequence[Described]) -> tuple[str, ...]:
-    """Return notes on records that are based on sample data or on data verified by counts only."""
+    """Return table notes on sample data, and on data of which only the counts were verified."""
     notes = []
     if any(record.origin == "sample" for record in records):
         notes.append(SAMPLE_NOTE)
@@ -447,11 +447,11 @@ def _obstacles(metrics: DetectionMetrics) -> list[str]:
 
 
 def of_origin(record: Described) -> list[str]:
-    """Return why the data of a record makes its numbers incomparable with the printed numbers."""
-    reasons: dict[Origin, list[str]] = {
+    """Return why numbers from this data are not comparable with printed numbers; may be empty."""
+    reasons_by_origin: dict[Origin, list[str]] = {
         "sample": ["sample data, not the public IdioTS"],
         "unverified": [record.data_note],
         "released": [],
         "own": ["own data, the paper IdioTS"],
     }
-    return reasons[record.origin]
+    return reasons_by_origin[record.origin]

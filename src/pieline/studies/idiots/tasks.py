@@ -39,7 +39,7 @@ def parameters(study: Idiots, model: str, setting: str) -> DetectionParameters:
 
 
 def detection(study: Idiots, model: str, setting: str, seed: str) -> Detection:
-    """Return the task of one run: to ask a model whether the sentences contain idioms."""
+    """Return the task of one run, which asks a model whether each sentence contains an idiom."""
     return Detection(
         model=model,
         spec=study.project.language_model(model).execution_spec(),

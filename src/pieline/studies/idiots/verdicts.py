@@ -99,13 +99,16 @@ def names_pie(sentence: IdiotsSentence, prediction: DetectionPrediction) -> bool
         return False
     # Some models write only a word such as "idiom", "expression" or "yes" into the field.
     is_only_a_class = kind_of(idiom) in {"idioms", "expressions"}
-    names_nothing = not normalize(idiom) or is_only_a_class or parse_boolean(idiom)
+    is_only_yes = parse_boolean(idiom) is True
+    names_nothing = not normalize(idiom) or is_only_a_class or is_only_yes
     name = meaning if names_nothing else idiom
     if _negates_pie(name, sentence):
         return False
+    # An answer need not name words such as "to", with which a canonical form begins.
+    pie_without_opening = OPENING.sub("", sentence.pie)
     return points_at_pie(
         name,
-        OPENING.sub("", sentence.pie),
+        pie_without_opening,
         sentence=sentence.sentence,
         language="english",
         echoes=not sentence.is_idiomatic,

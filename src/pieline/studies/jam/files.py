@@ -191,7 +191,7 @@ def annotations(study: Jam, language: str) -> list[str]:
 
 
 def adjudications(study: Jam, language: str) -> str | None:
-    """Return the path of the decisions on disputed variants in a language; None if unset."""
+    """Return the path of a language's decisions on disputed variants; None if not configured."""
     return study.settings.variants.adjudications.get(language)
 
 
@@ -271,7 +271,8 @@ def raw_files(study: Jam) -> list[str]:
         raw_paths.add(released_originals(study, language))
         raw_paths.add(extra_pie_source(study, language))
         raw_paths.add(released_variants(study, language))
-    for run in study.plan.made(experiment=""):
+    main_runs = study.plan.made(experiment="")
+    for run in main_runs:
         language = run.where["language"]
         if run.kind == "encoder" and not run.archive:
             raw_paths.add(paths.DEV_SPLIT.format(language=language))

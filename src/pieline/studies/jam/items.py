@@ -144,8 +144,8 @@ def _judged_answers(metric: MetricFile, pool: Pool) -> Iterator[_JudgedAnswer]:
         yield _JudgedAnswer(
             sentence,
             answers[sentence.id],
-            correct_by_id.get(sentence.id),
-            correct_by_id.get(sentence.original_id),
+            correct=correct_by_id.get(sentence.id),
+            original_correct=correct_by_id.get(sentence.original_id),
         )
 
 

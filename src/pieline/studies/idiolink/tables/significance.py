@@ -239,7 +239,7 @@ def _row(labels: tuple[str, ...], differences: Mapping[str, Number]) -> Row:
 
 
 class PieMeans(NamedTuple):
-    """Mean scores or gains of PIEs; every mean is over the same models.
+    """Mean scores of PIEs or mean gains from fine-tuning; all means are over the same models.
 
     Attributes:
         values: Means by PIE (rows) and query mode (columns).
@@ -260,12 +260,13 @@ def by_pie_numbers(inputs: DisplayInputs) -> pd.DataFrame:
             keys = {**run_of(record), "scope": pie}
             numbers.add(keys, RANKING, scores, files=[path], obstacles=obstacles)
     frame = numbers.frame()
-    is_tuned = frame["train_mode"] != ""
-    return pd.concat([frame[~is_tuned], over_seeds(frame[is_tuned])], ignore_index=True)
+    is_zero_shot = frame["train_mode"] == ""
+    fine_tuned = over_seeds(frame[~is_zero_shot])
+    return pd.concat([frame[is_zero_shot], fine_tuned], ignore_index=True)
 
 
 def hardest_first(ours: pd.DataFrame, means: PieMeans) -> list[str]:
-    """Return the PIEs of `ours`, sorted by their mean over the query modes of `means`.
+    """Return the PIEs in our numbers, sorted by their mean over the query modes of `means`.
 
     The PIE with the lowest mean comes first. PIEs without means come last.
     """
@@ -292,7 +293,10 @@ def gains_by_pie(ours: pd.DataFrame) -> PieMeans:
 
 
 def _ndcg(ours: pd.DataFrame, *, is_tuned: bool) -> "pd.Series[float]":
-    """Return the nDCG@10 of zero-shot or fine-tuned models, by model, query mode and PIE."""
+    """Return the nDCG@10 by model, query mode and PIE.
+
+    `is_tuned` selects the fine-tuned models; otherwise, the zero-shot models are selected.
+    """
     is_ndcg = ours["measure"] == "ndcg_at_10"
     is_zero_shot = ours["train_mode"] == ""
     rows = ours[is_ndcg & ~is_zero_shot] if is_tuned else ours[is_ndcg & is_zero_shot]
@@ -328,8 +332,12 @@ def _average_over_models(values: "pd.Series[float]") -> PieMeans:
 
 
 def notes_on_means(means: PieMeans, ours: pd.DataFrame, labels: Mapping[str, str]) -> list[str]:
-    """Return notes that list the averaged zero-shot models and, if any, the omitted models."""
-    zero_shot_models = ours.loc[ours["train_mode"] == "", "model"].unique()
+    """Return notes that list the averaged zero-shot models and, if any, the omitted models.
+
+    `ours` is the frame of our numbers; `labels` maps models to labels.
+    """
+    is_zero_shot = ours["train_mode"] == ""
+    zero_shot_models = ours.loc[is_zero_shot, "model"].unique()
     omitted_models = [model for model in zero_shot_models if model not in means.models]
     averaged = ", ".join(labels[model] for model in means.models) or "no model"
     notes = [f"Every zero-shot mean is over the same models: {averaged}."]

@@ -80,7 +80,7 @@ MARKS = (
 
 
 def run_of(metrics: IdiolinkMetrics) -> dict[str, str]:
-    """Return the keys of the run with these metrics in the frame of numbers."""
+    """Return the keys that identify the run of `metrics` in the frame of numbers."""
     index = paths.index_of(metrics.composition)
     return paths.keys_of(index, metrics.model, metrics.query_mode, metrics.seed)
 
@@ -96,8 +96,9 @@ def obstacles_of(*records: Measured) -> list[str]:
 
 
 def released_obstacles(metrics: IdiolinkMetrics) -> list[str]:
-    """Return reasons, besides `obstacles_of`, not to compare a run with the authors' run.
+    """Return the reasons why a run is not comparable with the authors' run.
 
+    The reasons that `obstacles_of` returns are not included.
     In the authors' run, k1 and b were tuned for each query mode and index composition.
     """
     tuning = metrics.tuning
@@ -118,7 +119,7 @@ def released_note(metrics: IdiolinkMetrics) -> str:
 
 
 def notes_on(measured: Iterable[Measured]) -> tuple[str, ...]:
-    """Return notes for a table or figure on the data, input formats and unknown scores."""
+    """Return the notes of a table or figure about its data, input formats and unknown scores."""
     records = list(measured)
     notes = []
     if not all(data_is_explained(record) for record in records):
@@ -137,7 +138,10 @@ def _lacks_score(metrics: IdiolinkMetrics) -> bool:
 def of_rankings(
     inputs: DisplayInputs, measures: Iterable[Measure[IdiolinkMetrics]] = SCORES
 ) -> pd.DataFrame:
-    """Return our numbers for all runs; by default, R-Precision and nDCG@10 over all queries."""
+    """Return the values of measures in all runs, as a frame of numbers.
+
+    The default measures are R-Precision and nDCG@10 over all queries.
+    """
     records = load_records(inputs.metrics, IdiolinkMetrics)
     return of_runs(
         inputs,
@@ -193,6 +197,7 @@ def with_arrows(row: Row) -> Row:
 
     The row has `SCORE_COLUMNS`. The scores are compared after rounding to two decimals.
     """
+    # `SCORE_COLUMNS` alternate between sentence and span scores.
     sentence_cells, span_cells = row.cells[::2], row.cells[1::2]
     cells = []
     for sentence_cell, span_cell in zip(sentence_cells, span_cells, strict=True):
@@ -424,8 +429,8 @@ def released_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     overall_numbers = of_rankings(inputs)
     ours = pd.concat([overall_numbers, scope_numbers.frame()])
     theirs = read_released(inputs.files, inputs.names())
-    assert theirs is not None
-    # The merge drops scores of ours without a score of the authors.
+    assert theirs is not None  # the inputs of this table contain the authors' scores
+    # Keep only the scores of ours that have the same keys as a score of the authors.
     keys = list(KEYS)
     return ours.merge(theirs[keys], on=keys)
 
@@ -436,6 +441,7 @@ def released_run(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     There is a row for each model, index composition and query mode in `numbers`.
     """
     numbers_by_run = rows_of(numbers, ("model", "composition", "query_mode"), across=("scope",))
+    # Metrics over all queries have no scope in their name.
     column_names = [f"{scope} {metric}".strip() for metric, scope in product(METRICS, _SCOPES)]
     groups = []
     for model in inputs.models:

@@ -187,7 +187,7 @@ class _Training:
         by_span: Whether queries are embedded by span.
         print_message: Function that prints a message for the user.
         advance: Function that reports a completed step.
-        recomputes: Whether activations are recomputed in the backward pass, to save memory.
+        recomputes_activations: Whether the backward pass recomputes activations, to save memory.
         texts_at_once: Maximum number of texts per forward pass.
     """
 
@@ -206,13 +206,13 @@ class _Training:
         self.by_span = settings.train_mode.endswith("span")
         self.print_message: Callable[[str], None] = partial(print, file=sys.stderr)
         self.advance: Callable[[], object] = lambda: None
-        self.recomputes = False
+        self.recomputes_activations = False
         self.texts_at_once = _TEXTS_AT_ONCE
         self._queries = {query.id: query for query in data.train.queries}
         self._documents = {document.id: document for document in data.train.documents}
         self._validation_queries = self._query_texts(data.validation.queries)
         self.steps_per_epoch = len(self._batches(np.arange(len(data.tuples))))
-        if not self.steps_per_epoch:
+        if self.steps_per_epoch == 0:
             raise UserError(
                 f"{len(data.tuples)} tuples are fewer than the batch size {settings.batch_size}",
                 where="idiolink.finetuning",
@@ -232,15 +232,15 @@ class _Training:
 
     @property
     def memory(self) -> tuple[bool, int]:
-        """The values of `recomputes` and `texts_at_once`.
+        """The values of `recomputes_activations` and `texts_at_once`.
 
         A resumed training run must use the same values as before, because they affect dropout.
         """
-        return self.recomputes, self.texts_at_once
+        return self.recomputes_activations, self.texts_at_once
 
     @memory.setter
     def memory(self, memory: tuple[bool, int]) -> None:
-        self.recomputes, self.texts_at_once = memory
+        self.recomputes_activations, self.texts_at_once = memory
 
     @property
     def key(self) -> str:
@@ -285,11 +285,10 @@ class _Training:
         )
         documents = self.data.validation.documents
         document_vectors = embed_index(self.model, documents, self.entry, progress=False)
+        vectors_in_mode = query_vectors.span if self.by_span else query_vectors.sentence
         return rank(
             [query.id for query in self.data.validation.queries],
-            cosine_scores(
-                query_vectors.span if self.by_span else query_vectors.sentence, document_vectors
-            ),
+            cosine_scores(vectors_in_mode, document_vectors),
             [document.id for document in documents],
             top_k=_VALIDATION_DEPTH,
         )
@@ -326,8 +325,8 @@ class _Training:
         Raises:
             UserError: Memory is insufficient for a single text.
         """
-        if not self.recomputes:
-            self.recomputes = True
+        if not self.recomputes_activations:
+            self.recomputes_activations = True
             note = "recomputing activations instead of storing them"
         elif self.texts_at_once > 1:
             self.texts_at_once //= 2
@@ -352,8 +351,10 @@ class _Training:
         queries = [self._queries[example.query] for example in batch]
         documents = []
         for example in batch:
-            document_ids = (example.positive, *example.hard, *example.soft)
-            documents += [document_text(self._documents[id_], self.entry) for id_ in document_ids]
+            documents += [
+                document_text(self._documents[document_id], self.entry)
+                for document_id in (example.positive, *example.hard, *example.soft)
+            ]
         has_half_precision = self.entry.dtype != "float32"
         with torch.autocast(
             self.model.device.type,
@@ -386,7 +387,7 @@ class _Training:
         vectors = []
         for start in range(0, len(order), self.texts_at_once):
             indices = order[start : start + self.texts_at_once]
-            if self.recomputes:
+            if self.recomputes_activations:
                 vectors.append(
                     recomputed(_encode_batch, tokenized, indices, by_span, use_reentrant=False)
                 )

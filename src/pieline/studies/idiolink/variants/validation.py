@@ -321,7 +321,10 @@ class Correction(Record):
 
     @model_validator(mode="after")
     def _action_matches_changes(self) -> Self:
-        """Check the action against the changes, and the new span against the new sentence."""
+        """Raise a `ValueError` if the action does not match the changes of sentence and span.
+
+        The corrected span must be in the corrected sentence.
+        """
         sentence_changed = self.sentence_after != self.sentence
         span_changed = self.span_after != self.span
         if self.action == "valid" and (sentence_changed or span_changed):
@@ -472,7 +475,7 @@ class CorrectionCounts(Record):
         reviewed: Number of all decisions.
         corrected: Number of decisions that changed the text.
         by_action: Number of these decisions by action.
-        by_cause: Number of these decisions by cause; without a cause, by `not stated`.
+        by_cause: Number of these decisions by cause; `not stated` if there is no cause.
         by_usage: Number of these decisions by usage of the text.
         by_collection: Number of these decisions by collection of the text.
     """
@@ -486,7 +489,7 @@ class CorrectionCounts(Record):
 
 
 def count_corrections(corrections: Iterable[Correction]) -> CorrectionCounts:
-    """Count the reviewers' decisions, and by kind the decisions that a text is invalid."""
+    """Count all decisions of reviewers, and count by kind the decisions that changed a text."""
     decisions = list(corrections)
     changes = [decision for decision in decisions if decision.judged_invalid]
     return CorrectionCounts(

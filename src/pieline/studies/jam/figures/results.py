@@ -213,7 +213,10 @@ def _of_language(marks: Iterable[_Mark], language: str) -> list[_Mark]:
 
 
 def _printed_rows(inputs: DisplayInputs, file: str) -> dict[RunKey, dict[str, float]]:
-    """Return the row of each run in a printed table, for LLMs in the languages of the figure."""
+    """Return the printed row of each run of an LLM in the figure's languages, by run.
+
+    `file` is the name of the printed table.
+    """
     return {
         key: row
         for key, row in printed_runs(inputs, file).items()
@@ -251,8 +254,8 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
     if number_of_bars <= _MOST_IN_WORDS:
         figure = _state_as_text(bars, titles)
     else:
-        with_bars = {language: heights for language, heights in bars.items() if heights}
-        figure = _draw_histograms(with_bars, titles)
+        nonempty_bars = {language: heights for language, heights in bars.items() if heights}
+        figure = _draw_histograms(nonempty_bars, titles)
         for language, heights in bars.items():
             if not heights:
                 title_in_one_line = titles[language].replace("\n", " ")
@@ -415,9 +418,9 @@ ALL_VS_MIXED = Figure(
 def _confusion_mark(
     key: RunKey, model: ModelDescription, counts: Mapping[str, float], *, printed: bool
 ) -> _Mark:
-    """Return the mark of a run, given its numbers of all-confused, none-confused, mixed originals.
+    """Return the mark of a run: its mixed and all-confused originals in percent of all originals.
 
-    The mark shows the numbers as percentages of all originals.
+    `counts` contains the numbers of all-confused, none-confused and mixed originals.
     """
     originals = _number_of_originals(counts)
     mixed = 100 * counts["mixed"] / originals
@@ -592,11 +595,12 @@ def _label_marks(axis: Axes, marks: Sequence[_Mark], numbers: Mapping[str, int])
         )
         for mark in labeled
     ]
-    points_to_pixels = axis.figure.dpi / 72
+    pixels_per_point = axis.figure.dpi / 72
     marker_boxes = []
     for mark in marks:
         x, y = axis.transData.transform((mark.x, mark.y))
-        half_width = mark.area**0.5 / 2 * points_to_pixels
+        width_in_points = mark.area**0.5
+        half_width = width_in_points / 2 * pixels_per_point
         marker_boxes.append(
             Bbox.from_extents(x - half_width, y - half_width, x + half_width, y + half_width)
         )
@@ -673,17 +677,19 @@ def _add_legend(
 ) -> None:
     """Draw the legend of marker shapes and, with printed runs, of filled and hollow markers.
 
-    `shapes` contains the meaning of each marker shape. `data` is the data of our runs.
+    `shapes` contains the meaning of each marker shape. `data` is the data of our runs: `sample`,
+    `released` or `own`.
     """
     import matplotlib as mpl
     from matplotlib.lines import Line2D
 
     used_markers = {mark.marker for mark in marks}
+    marker_size = AREA**0.5  # width in points
     handles: list[Artist] = []
     labels = []
     for marker, meaning in shapes.items():
         if marker in used_markers:
-            handles.append(Line2D([], [], color="#555555", marker=marker, ls="", ms=AREA**0.5))
+            handles.append(Line2D([], [], color="#555555", marker=marker, ls="", ms=marker_size))
             labels.append(meaning)
     if any(mark.printed for mark in marks):
         # Rectangles show the fill, because each marker shape already has a meaning.

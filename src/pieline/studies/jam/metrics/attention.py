@@ -160,7 +160,7 @@ def cue_shares(
     return shares
 
 
-def pie_places(sentence: JamSentence) -> list[int]:
+def pie_indices(sentence: JamSentence) -> list[int]:
     """Return the indices of the PIE's tokens; empty if the PIE is not found.
 
     If no token is tagged as part of an idiom, the PIE is searched in the text.
@@ -171,13 +171,14 @@ def pie_places(sentence: JamSentence) -> list[int]:
     return [index for index, tag in enumerate(tags) if tag != OUTSIDE]
 
 
-def cue_places(original: JamSentence, variant: JamSentence) -> list[int]:
+def cue_indices(original: JamSentence, variant: JamSentence) -> list[int]:
     """Return the indices of the cue words, the content words of a variant's added context."""
+    # Positions are in characters; each token includes the space after it.
     context_end = len(added_context(original.sentence, variant.sentence))
     language = get_language(variant.language)
     function_words = language.function_words | language.quantifiers
     indices = []
-    token_start = 0  # in characters
+    token_start = 0
     for index, token in enumerate(variant.tokens):
         if token_start >= context_end:
             break
@@ -197,7 +198,7 @@ def attended_variant(
 
     Returns None if the PIE is not found, or if there is no cue word after the first word.
     """
-    pie, cues = pie_places(variant), cue_places(original, variant)
+    pie, cues = pie_indices(variant), cue_indices(original, variant)
     cues_after_first_word = [word for word in cues if word > 0]
     if not pie or not cues_after_first_word:
         return None

@@ -7,7 +7,7 @@ from pieline.core.uncertainty import Interval
 
 
 class AttendedVariant(Frozen):
-    """Attention from the PIE of one variant to the words before it.
+    """Attention from a variant's PIE to the words up to the end of the PIE.
 
     Attributes:
         id: Variant id.

@@ -112,7 +112,7 @@ class HumanMetrics(Measured):
 
 
 def _measures_of_annotator(annotator: Literal["first", "second"]) -> list[Measure[HumanMetrics]]:
-    """Return the measures of the scores of one annotator."""
+    """Return a measure of the annotator for each score in `AnnotatorScores`."""
     return [
         share(f"human_{field}_{annotator}", attrgetter(f"{annotator}.{field}"), decimals=1)
         for field in AnnotatorScores.model_fields
@@ -136,7 +136,7 @@ def sample_variants(sentences: Iterable[JamSentence], seed: int = 42) -> list[Ja
     """
     sample = []
     for original_id, group in by_original(sentences).items():
-        variants = group[1:]
+        _original, *variants = group
         if variants:
             random_seed = f"human baseline {seed}:{original_id}"
             generator = random.Random(random_seed)  # noqa: S311 - not for secrets
@@ -223,8 +223,10 @@ def _read_labels_by_person(paths: Sequence[str | Path]) -> dict[str, dict[str, _
     """
     labels_by_person: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
     for path in paths:
-        rows = reviewed_rows(path, ("variant_id", "sentence"), {"label": "label"}, hint=_FORM)
-        for where, annotator, fields in rows:
+        shown = ("variant_id", "sentence")
+        for where, annotator, fields in reviewed_rows(
+            path, shown, controls={"label": "label"}, hint=_FORM
+        ):
             if not fields["label"]:
                 continue
             person = f"{path} {annotator}".strip()
@@ -334,9 +336,10 @@ def human_metrics(
 def _check_labels(
     labels: Sequence[LabeledVariant], variants: Mapping[str, JamSentence], *, where: str | Path
 ) -> None:
-    """Raise a `UserError` if labels are about unknown variants, other texts or the same original.
+    """Raise a `UserError` if a label is about an unknown variant or about another text.
 
-    `variants` are the known variants by id.
+    Two labeled variants of the same original are an error, too. `variants` are the known variants
+    by id.
     """
     for labeled in labels:
         if labeled.variant_id not in variants:

@@ -98,7 +98,7 @@ def _measures_of_drift(field: str, suffix: str = "") -> tuple[Measure[JamMetrics
 
 
 def _confusion_class(name: str, metrics: JamMetrics) -> int:
-    """Return AC, NC or MX of a run as in Table 6; `name` is the name of a field of `Confusion`."""
+    """Return AC, NC or MX of a run as in Table 6; `name` is its field name in `Confusion`."""
     # The paper counts variants for encoders and originals for language models.
     is_encoder = metrics.setting in (FINE_TUNED, *ADDED)
     confusion = metrics.confusion_of_variants if is_encoder else metrics.confusion
@@ -229,6 +229,7 @@ def judge(
     }
     judged = []
     for original_id, group in sorted(by_original(sentences).items()):
+        # A group without its original starts with a variant.
         original, *variants = group
         if original.is_original:
             judged.append(
