@@ -315,7 +315,7 @@ rule take_idiolink_run:
 
 for extraction in (
     *run_files.archive_extractions(STUDIES),
-    *idiolink_files.archived_datasets(IDIOLINK),
+    *idiolink_files.dataset_extractions(IDIOLINK),
 ):
 
     rule:

@@ -46,7 +46,7 @@ from pieline.reporting.numbers import numbers_for
 from pieline.reporting.ours import OurNumbers
 from pieline.reuse import extractions
 from pieline.studies.idiolink.datasets.dataset import IdiolinkDataset
-from pieline.studies.idiolink.files import archived_datasets
+from pieline.studies.idiolink.files import dataset_extractions
 from pieline.studies.idiolink.inputs import has_texts
 from pieline.studies.idiolink.predictions.bm25 import build_index, search
 from pieline.studies.idiolink.predictions.rankings import write_run
@@ -522,7 +522,7 @@ class TestTexts:
         made = self.without(listed)
         assert not has_texts(made)
         assert made.raw_files() == []
-        assert [each.rule for each in archived_datasets(made)] == ["take_idiolink_test"]
+        assert [each.rule for each in dataset_extractions(made)] == ["take_idiolink_test"]
         assert "idiolink_dataset" not in {table.name for table in made.tables()}
         with pytest.raises(UserError, match=r"beyond\.idiolink\.shortcuts: .* come from archives"):
             ExtendedIdiolink(made.settings, made.project, BeyondIdiolink(shortcuts=True))
@@ -532,7 +532,7 @@ class TestTexts:
         assert listed
         assert has_texts(self.without("0" * 64))
         assert has_texts(self.without(listed, models=["bm25", "sbert", "contriever"]))
-        assert archived_datasets(self.without("0" * 64)) == []
+        assert dataset_extractions(self.without("0" * 64)) == []
 
 
 def test_a_path_is_looked_up_in_the_project_and_names_are_unique(folder: Path) -> None:

@@ -92,12 +92,12 @@ def modes(inputs: DisplayInputs) -> Drawing:
     figure, axes = plt.subplots(1, len(METRICS), figsize=size, sharey=True, layout="constrained")
     for axis, (metric, title) in zip(axes, METRICS.items(), strict=True):
         for y, model in enumerate(models):
-            scores_by_mode: dict[str, Any] = {
+            rows_by_mode: dict[str, Any] = {
                 mode: score_rows[model.name, mode, metric]
                 for mode in QUERY_MODES
                 if (model.name, mode, metric) in score_rows
             }
-            _draw_bars_by_mode(axis, y, scores_by_mode)
+            _draw_bars_by_mode(axis, y, rows_by_mode)
         axis.set(xlim=(0, 115), xlabel=f"{title} (%)")
         axis.grid(axis="y", visible=False)
     axes[0].set_yticks(range(len(models)), ["\n".join(wrap(model.label, 16)) for model in models])
@@ -118,27 +118,27 @@ def _notes_on_modes(inputs: DisplayInputs) -> list[str]:
     return [*notes, *notes_on(metrics), *inputs.origins()]
 
 
-def _draw_bars_by_mode(axis: Axes, center: int, scores_by_mode: Mapping[str, Any]) -> None:
+def _draw_bars_by_mode(axis: Axes, center: int, rows_by_mode: Mapping[str, Any]) -> None:
     """Draw a model's bars, one per query mode, each with its interval and its score.
 
     Args:
         axis: Axes of the figure.
         center: Vertical position around which the bars are centered.
-        scores_by_mode: Row of our numbers for each query mode. A mode with an unknown score has no
+        rows_by_mode: Row of our numbers for each query mode. A mode with an unknown score has no
             bar.
     """
     bar_distance = 0.2
-    middle = (len(scores_by_mode) - 1) / 2
-    for place, (mode, score) in enumerate(scores_by_mode.items()):
-        if isnan(score.ours):
+    middle = (len(rows_by_mode) - 1) / 2
+    for place, (mode, row) in enumerate(rows_by_mode.items()):
+        if isnan(row.ours):
             continue
         y = center + bar_distance * (place - middle)
-        axis.barh(y, score.ours, height=0.18, **_fill(mode))
-        has_interval = not isnan(score.high)
+        axis.barh(y, row.ours, height=0.18, **_fill(mode))
+        has_interval = not isnan(row.high)
         if has_interval:
-            axis.plot([score.low, score.high], [y, y], color="black", linewidth=0.8)
-        right_end = score.high if has_interval else score.ours
-        axis.text(right_end + 1, y, f"{score.ours:.1f}", va="center", fontsize=SMALLEST)
+            axis.plot([row.low, row.high], [y, y], color="black", linewidth=0.8)
+        right_end = row.high if has_interval else row.ours
+        axis.text(right_end + 1, y, f"{row.ours:.1f}", va="center", fontsize=SMALLEST)
 
 
 def _zero_shot_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
@@ -405,6 +405,7 @@ def by_pie(inputs: DisplayInputs) -> Drawing:
     for axis, (title, panel_means) in zip(axes, panels.items(), strict=True):
         _scatter_by_mode(axis, panel_means, pies)
         axis.set_xlabel(title, fontsize=SMALLEST)
+    # The first PIE is at the top.
     axes[0].set(ylim=(len(pies) - 0.4, -0.6))
     axes[0].set_yticks(range(len(pies)), pies, fontsize=SMALLEST)
     if gains.models:

@@ -77,8 +77,8 @@ def archive_of_dataset(study: Idiolink, index: str) -> Archive | None:
     return None
 
 
-def archived_datasets(study: Idiolink) -> list[Extraction]:
-    """Return the extractions of the scoring files from archives; empty if the run has texts."""
+def dataset_extractions(study: Idiolink) -> list[Extraction]:
+    """Return the extractions of scoring files from archives; empty if the study uses texts."""
     if has_texts(study):
         return []
     extractions = []

@@ -137,13 +137,14 @@ def runs_with_other_metrics(study: ConfiguredStudy, pattern: str) -> list[Run]:
 def with_skipped_modes(
     study: ConfiguredStudy, inputs: DisplayInputs, models: Iterable[str]
 ) -> DisplayInputs:
-    """Return `inputs` with an additional run, which has no metrics, per skipped mode of a model."""
-    model_reasons = skip_reasons(study)
+    """Return `inputs` with one more run, without metrics, for each skipped mode of each model."""
+    reason_by_model = skip_reasons(study)
     runs = list(inputs.runs)
     for model in models:
         for mode, mode_reason in mode_skip_reasons(study, model).items():
-            keys = paths.keys_of("test", model, mode, 0)
-            reason = model_reasons.get(model, mode_reason)
+            keys = paths.keys_of("test", model, mode, seed=0)
+            # If the whole model is skipped, its reason explains all modes.
+            reason = reason_by_model.get(model, mode_reason)
             runs.append(PlannedRun(keys=keys, metrics="", not_run=reason))
     return inputs.model_copy(update={"runs": tuple(runs)})
 

@@ -75,6 +75,7 @@ class IdiolinkItem(Item):
         queries_path = str(meanings_path.with_name("queries.jsonl"))
         documents = pool.read(documents_path, _load_documents)
         queries = pool.read(queries_path, _load_queries)
+        # The pool keeps the qrels for the next runs on the same queries.
         qrels = pool.read(queries_path, lambda _: meaning_qrels(queries, list(documents.values())))
         rows = []
         for query in queries:

@@ -191,7 +191,7 @@ def splits(study: Idiolink, origin: str) -> list[str]:
     return available_splits
 
 
-def embedding_models(
+def models_to_run(
     study: Idiolink, computed_models: Collection[str], models: Sequence[str]
 ) -> list[str]:
     """Return the models that must run here to make the rankings of `models`.

@@ -155,7 +155,7 @@ def impossible_runs(study: Idiolink, runs: Sequence[Run]) -> dict[str, str]:
     project, settings = study.project, study.settings
     computed_models = {run.model for run in runs if not run.archive}
     reason_by_model = dict(settings.leave_out)
-    for model in models.embedding_models(study, computed_models, settings.models):
+    for model in models.models_to_run(study, computed_models, settings.models):
         if isinstance(project.registry[model], ApiEmbedderEntry):
             recordings = tasks.vector_recordings(study, model, "documents")
             if reason := project.unanswered(model, recordings):

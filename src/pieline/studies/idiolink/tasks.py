@@ -109,7 +109,7 @@ def llm_tasks(study: Idiolink) -> list[LLMTaskSpec]:
 def _embedded_texts(study: Idiolink) -> list[dict[str, str]]:
     """Return the wildcards of each task that embeds the documents, or the queries in one mode."""
     computed_models = {run.model for run in study.plan if not run.archive}
-    needed_models = models.embedding_models(study, computed_models, inputs.models_to_rank(study))
+    needed_models = models.models_to_run(study, computed_models, inputs.models_to_rank(study))
     api_embedders = [model for model in needed_models if model in models.api_embedders(study)]
     query_modes = [mode for mode in TEXT_MODES if mode in study.settings.query_modes]
     return [

@@ -161,8 +161,9 @@ def check_dataset(
         text for text in texts if text.split == "test" and text.collection == "documents"
     ]
     gold = gold_pies((text.pie, text.is_gold) for text in test_documents)
-    removed_pies = None
+    candidate_pies = removed_pies = None
     if candidates is not None:
+        candidate_pies = len(candidates)
         removed_pies = len(released_exclusions(candidates, {text.pie for text in texts}))
     return DatasetChecks(
         origin=origin,
@@ -172,7 +173,7 @@ def check_dataset(
         gold_pies=sorted(gold),
         marked_gold=_count_marked_gold(texts),
         domain_usage=_count_by_domain_and_usage(texts),
-        candidate_pies=None if candidates is None else len(candidates),
+        candidate_pies=candidate_pies,
         removed_pies=removed_pies,
         checks=run_checks(texts),
         computed_from=computed_from,
@@ -209,7 +210,8 @@ def table_1(texts: Iterable[LooseText], gold: set[str]) -> dict[str, SplitCounts
         split_row = "validation" if text.split == "val" else text.split
         texts_by_row[split_row].append(text)
         if text.split == "test":
-            texts_by_row["test_gold" if text.pie in gold else "test_silver"].append(text)
+            test_row = "test_gold" if text.pie in gold else "test_silver"
+            texts_by_row[test_row].append(text)
     return {
         row: SplitCounts(
             pies=len({text.pie for text in row_texts}),

@@ -41,9 +41,9 @@ def read_split(documents: str | Path, queries: str | Path) -> tuple[list[Documen
             spellings; or a query has no relevant document.
     """
     index, query_texts = read_texts(documents, Document), read_texts(queries, Query)
-    query_ids = {text_key(query.sentence): query.id for query in query_texts}
+    query_id_by_text = {text_key(query.sentence): query.id for query in query_texts}
     for document in index:
-        if query_id := query_ids.get(text_key(document.sentence)):
+        if query_id := query_id_by_text.get(text_key(document.sentence)):
             raise UserError(
                 f"the document is also query {query_id!r} in {queries}",
                 where=f"{documents}: {document.id}",
@@ -99,10 +99,12 @@ def _check_ids(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> None:
         except UserError:
             continue
         where = f"{path}: {text.id}"
-        same_pie = first_text_by_pie_number.setdefault(parsed.pie_number, text)
-        _check_equal("idiom", text.pie, same_pie.pie, same_pie.id, where=where)
-        same_domain = first_text_by_domain.setdefault(parsed.domain, text)
-        _check_equal("subject", text.subject, same_domain.subject, same_domain.id, where=where)
+        text_of_pie = first_text_by_pie_number.setdefault(parsed.pie_number, text)
+        _check_equal("idiom", text.pie, text_of_pie.pie, text_of_pie.id, where=where)
+        text_of_domain = first_text_by_domain.setdefault(parsed.domain, text)
+        _check_equal(
+            "subject", text.subject, text_of_domain.subject, text_of_domain.id, where=where
+        )
 
 
 def _check_equal(field: str, value: str, other_value: str, other_id: str, *, where: str) -> None:
@@ -134,9 +136,9 @@ def _check_texts(texts: Sequence[Document | Query], path: str | Path) -> None:
 
 def _check_repetitions_and_usages(texts: Sequence[Document | Query], path: str | Path) -> None:
     """Raise a `UserError` if a text is repeated, or if its usage contradicts its id."""
-    first_ids: dict[tuple[str, str], str] = {}
+    first_id_by_text: dict[tuple[str, str], str] = {}
     for text in texts:
-        first_id = first_ids.setdefault((text_key(text.sentence), text.pie), text.id)
+        first_id = first_id_by_text.setdefault((text_key(text.sentence), text.pie), text.id)
         if first_id != text.id:
             problem = f"same sentence and idiom as {first_id}"
             raise UserError(problem, where=f"{path}: {text.id}", hint="remove one of them")

@@ -147,16 +147,16 @@ def used_pies(documents: Iterable[str | Path]) -> set[str]:
     return {document.pie for path in documents for document in read_texts(path, Document)}
 
 
-def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict[str, str]:
+def released_exclusions(candidates: Iterable[Candidate], public_pies: Set[str]) -> dict[str, str]:
     """Map each PIE that the authors excluded to the reason that the public data implies.
 
     Args:
         candidates: The authors' list of candidates.
-        used: PIEs in a split of the public data.
+        public_pies: PIEs in a split of the public data.
     """
     reasons = {}
     for candidate in candidates:
-        if candidate.pie in used:
+        if candidate.pie in public_pies:
             continue
         if candidate.valid:
             reasons[candidate.pie] = "valid on the released list, but in no released split"
@@ -166,23 +166,23 @@ def released_exclusions(candidates: Iterable[Candidate], used: Set[str]) -> dict
 
 
 def mark_released(
-    verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], used: Set[str]
+    verdicts: Iterable[PieVerdict], candidates: Iterable[Candidate], public_pies: Set[str]
 ) -> list[PieVerdict]:
     """Return copies of the verdicts with `released` set to the PIE's status in the public data.
 
     Args:
         verdicts: Verdicts of our filter.
         candidates: The authors' list of candidates.
-        used: PIEs in a split of the public data.
+        public_pies: PIEs in a split of the public data.
     """
-    is_valid = {candidate.pie: candidate.valid for candidate in candidates}
+    valid_by_pie = {candidate.pie: candidate.valid for candidate in candidates}
     verdicts_with_status = []
     for verdict in verdicts:
-        if verdict.pie in used:
+        if verdict.pie in public_pies:
             status = "used"
-        elif verdict.pie not in is_valid:
+        elif verdict.pie not in valid_by_pie:
             status = "absent"
-        elif is_valid[verdict.pie]:
+        elif valid_by_pie[verdict.pie]:
             status = "valid"
         else:
             status = "invalid"
@@ -191,14 +191,14 @@ def mark_released(
 
 
 def compare_released(
-    verdicts: Sequence[PieVerdict], candidates: Sequence[Candidate], used: Set[str]
+    verdicts: Sequence[PieVerdict], candidates: Sequence[Candidate], public_pies: Set[str]
 ) -> ReleasedComparison:
     """Compare our selection with the public data.
 
     Args:
         verdicts: Verdicts of our filter.
         candidates: The authors' list of candidates.
-        used: PIEs in a split of the public data.
+        public_pies: PIEs in a split of the public data.
     """
     their_numbers = {candidate.pie: candidate.number for candidate in candidates}
     # Exactly the PIEs that meet the three criteria have a number.
@@ -211,10 +211,10 @@ def compare_released(
     return ReleasedComparison(
         candidates=len(their_numbers),
         valid=len(valid_pies),
-        used=len(used),
-        valid_but_unused=sorted(valid_pies - used),
-        only_ours=sorted(kept_pies - used),
-        only_released=sorted(used - kept_pies),
+        used=len(public_pies),
+        valid_but_unused=sorted(valid_pies - public_pies),
+        only_ours=sorted(kept_pies - public_pies),
+        only_released=sorted(public_pies - kept_pies),
         candidates_we_add=sorted(our_numbers.keys() - their_numbers.keys()),
         candidates_we_drop=sorted(their_numbers.keys() - our_numbers.keys()),
         same_number=all(our_numbers[pie] == their_numbers[pie] for pie in common_pies),
@@ -234,7 +234,7 @@ def filter_report(
 
     Args:
         verdicts: Verdicts of the filter as configured.
-        by_interpretation: Verdicts under each interpretation, without selection by the
+        by_interpretation: Verdicts under each interpretation, before selection by the
             configuration.
         semantics: Configured interpretation.
         thresholds: Configured thresholds.
@@ -325,9 +325,11 @@ def filter_magpie(
     comparison = None
     if candidates is not None:
         authors_list = read_candidates(candidates)
-        used = used_pies(documents)
-        comparison = compare_released(by_interpretation[options.semantics], authors_list, used)
-        verdicts = mark_released(verdicts, authors_list, used)
+        public_pies = used_pies(documents)
+        comparison = compare_released(
+            by_interpretation[options.semantics], authors_list, public_pies
+        )
+        verdicts = mark_released(verdicts, authors_list, public_pies)
     report = filter_report(
         verdicts,
         by_interpretation,

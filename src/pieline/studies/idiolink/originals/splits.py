@@ -56,7 +56,7 @@ class Splits(Record):
     gold: list[str]
 
     @model_validator(mode="after")
-    def _is_a_partition(self) -> Self:
+    def _check_disjoint(self) -> Self:
         for split, other_split in combinations(SPLITS, 2):
             shared_pies = set(self.pies(split)) & set(self.pies(other_split))
             if shared_pies:

@@ -62,8 +62,9 @@ class TokenizedTexts:
             max_length=model.max_seq_length,
             return_offsets_mapping=True,
         )
+        # The tokens after the length limit are in `overflowing`.
         self._truncated = sum(bool(encoding.overflowing) for encoding in encoded.encodings or ())
-        self._offsets = [torch.tensor(rows) for rows in encoded.pop("offset_mapping")]
+        self._offsets = [torch.tensor(offsets) for offsets in encoded.pop("offset_mapping")]
         self._inputs = {name: [torch.tensor(row) for row in rows] for name, rows in encoded.items()}
 
     @property
@@ -133,12 +134,13 @@ class TokenizedTexts:
     def _pooled_tokens(
         self, attention_mask: torch.Tensor, texts: Sequence[QueryText], offsets: torch.Tensor
     ) -> torch.Tensor:
-        """Return the attention mask, with 0 for the instructions that the model does not pool."""
-        pools_prompts = getattr(self.model[1], "include_prompt", True)
-        ends = [text.instruction_end if pools_prompts else text.head_end for text in texts]
-        if not any(ends):
+        """Return the attention mask, with 0 for instruction tokens that the model does not pool."""
+        pooling = self.model[1]
+        pools_prompts = getattr(pooling, "include_prompt", True)
+        unpooled_ends = [text.instruction_end if pools_prompts else text.head_end for text in texts]
+        if not any(unpooled_ends):
             return attention_mask
-        in_instruction = instruction_mask(offsets, ends).to(attention_mask.device)
+        in_instruction = instruction_mask(offsets, unpooled_ends).to(attention_mask.device)
         return attention_mask * ~in_instruction
 
     def _apply_last_modules(self, pooled: torch.Tensor) -> torch.Tensor:
@@ -370,17 +372,18 @@ def _embed_all(
         ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool,
         Progress(total=len(order), desc="embedding", unit="texts", shown=progress) as bar,
     ):
-        for number, start in enumerate(range(0, len(order), shard_rows)):
+        for shard_number, start in enumerate(range(0, len(order), shard_rows)):
             indices = order[start : start + shard_rows]
-            shard = shards.load(number) if shards else None
+            shard = shards.load(shard_number) if shards else None
             if shard is None:
                 # If memory ran out, the following shards use the reduced batch size, too.
                 batches, batch_size = _embed_batches(
                     indices, embed, batch_size, bar, pool=pool, threads=threads
                 )
+                # Each batch has an array of sentence vectors and, if `spans`, one of span vectors.
                 shard = tuple(np.concatenate(vectors) for vectors in zip(*batches, strict=True))
                 if shards:
-                    shards.save(number, shard)
+                    shards.save(shard_number, shard)
             else:
                 bar.update(len(indices))
             _check_finite(shard)
@@ -457,7 +460,6 @@ def _embed_batches(
     batches_per_group = 8 * threads if threads > 1 else 1
     start = 0
     while start < len(indices):
-        size_before = size
         group = indices[start : start + batches_per_group * size]
         batches = [group[first : first + size] for first in range(0, len(group), size)]
         try:
@@ -473,11 +475,11 @@ def _embed_batches(
                 ) from None
             size //= 2
             bar.write(f"out of memory: continuing with batches of {size}")
+        else:
+            start += len(group)
+            bar.update(len(group))
             continue
-        finally:
-            # Otherwise, the freed blocks of the larger batch would stay reserved.
-            if size < size_before and torch.cuda.is_available():
-                torch.cuda.empty_cache()
-        start += len(group)
-        bar.update(len(group))
+        # Otherwise, the freed blocks of the larger batch would stay reserved.
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
     return results, size

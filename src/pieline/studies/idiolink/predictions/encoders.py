@@ -200,12 +200,12 @@ def end_inputs_with(tokenizer: Any, token: str, where: str) -> None:
             where=where,
             hint="correct `end_token` in the model's entry",
         )
-    current_id = last_special_token(tokenizer)
-    if current_id == token_id:
+    current_end_id = last_special_token(tokenizer)
+    if current_end_id == token_id:
         return
-    if current_id is not None:
+    if current_end_id is not None:
         raise UserError(
-            f"the tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(current_id)!r}, "
+            f"the tokenizer ends inputs with {tokenizer.convert_ids_to_tokens(current_end_id)!r}, "
             f"not with {token!r}",
             where=where,
             hint="set `end_token` in the model's entry to the token used in training",

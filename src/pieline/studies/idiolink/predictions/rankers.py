@@ -25,7 +25,7 @@ from pieline.studies.idiolink.records import Document, Query
 
 _QUERIES_AT_ONCE = 64
 """Number of queries that are compared with all documents at once."""
-_INCREASING = (
+_INCREASING_ACTIVATIONS = (
     torch.nn.Identity,
     torch.nn.Sigmoid,
     torch.nn.LogSigmoid,
@@ -51,7 +51,7 @@ def load_reranker(entry: RerankerEntry) -> CrossEncoder:
             where=entry.checkpoint,
             hint="use a model trained for ranking",
         )
-    if not isinstance(model.activation_fn, _INCREASING):
+    if not isinstance(model.activation_fn, _INCREASING_ACTIVATIONS):
         raise UserError(
             f"the model's activation_fn {type(model.activation_fn).__name__} may change the order"
             " of its scores, which are ranked without it",
@@ -149,6 +149,7 @@ def load_late_interaction(entry: LateInteractionEntry) -> MultiVectorEncoder:
     transformer.max_seq_length = entry.max_length
     transformer.query_length = transformer.document_length = None
     if transformer.query_expansion:
+        # The other strategy, "fixed", shortens longer queries to the fixed length.
         transformer.query_expansion = transformer.query_expansion | {"strategy": "min"}
     return model
 

@@ -434,13 +434,16 @@ def _check_all_parts_ranked(
     In this case, not all documents were ranked, but for example only an index composition.
     """
     for field in ("usage", "subject"):
-        sizes = Counter(getattr(document, field) for document in documents)
+        count_by_value = Counter(getattr(document, field) for document in documents)
         ranked_values = {
             getattr(document, field) for document in documents if document.id in ranked_ids
         }
-        unranked = {value: size for value, size in sizes.items() if value not in ranked_values}
-        min_size = _MIN_PART * len(documents)
-        if large_parts := [value for value, size in unranked.items() if size >= min_size]:
+        unranked = {
+            value: count for value, count in count_by_value.items() if value not in ranked_values
+        }
+        min_count = _MIN_PART * len(documents)
+        large_parts = [value for value, count in unranked.items() if count >= min_count]
+        if large_parts:
             raise UserError(
                 f"no query ranks a document with {field} {' or '.join(map(repr, large_parts))}"
                 f" ({sum(unranked.values())} of {len(documents)} documents)",
@@ -674,14 +677,14 @@ def _parse_line(line: str, number: int, path: str | Path) -> RunLine:
     return RunLine(number, nfc(query_id), nfc(document_id), float(rank), float(score), tag.rstrip())
 
 
-def _find_problem(fields: Sequence[str]) -> str:
-    """Return what is wrong with the fields of a line; empty if nothing is wrong."""
+def _find_problem(fields: Sequence[str]) -> str | None:
+    """Return what is wrong with the fields of a line; None if nothing is wrong."""
     if len(fields) != len(_FIELDS):
         return f"{pluralize(len(fields), 'field')} instead of {len(_FIELDS)}"
     for name, text in zip(_FIELDS, fields, strict=True):
         if name in ("rank", "score") and not _is_finite_number(text):
             return f"{name} {text!r} is not a number"
-    return ""
+    return None
 
 
 def _is_finite_number(text: str) -> bool:

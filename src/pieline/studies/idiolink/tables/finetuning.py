@@ -1,7 +1,7 @@
 """Build Table 5 (fine-tuning), and the average gains from instructions and spans (section 6)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from math import isnan, nan
 from statistics import fmean
 from typing import Any
@@ -209,7 +209,7 @@ def gains_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     rows: Any = our_scores.itertuples()
     scores = {(row.model, row.query_mode, row.measure): row.ours for row in rows}
     files_of_scores = our_scores.loc[our_scores["model"].isin(averaged_models), "files"]
-    files = dict.fromkeys(path for paths in files_of_scores for path in paths)
+    unique_files = dict.fromkeys(chain.from_iterable(files_of_scores))
     obstacles = obstacles_of(*load_records(inputs.metrics, IdiolinkMetrics))
     paper_model_count = sum(model.published_as is not None for model in inputs.models)
     if len(averaged_models) < paper_model_count:
@@ -219,7 +219,7 @@ def gains_numbers(inputs: DisplayInputs) -> pd.DataFrame:
         {},
         MEASURES,
         average_gains(scores, averaged_models),
-        files=list(files),
+        files=list(unique_files),
         obstacles=obstacles,
     )
     return numbers.frame()
