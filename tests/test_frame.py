@@ -21,12 +21,12 @@ from pieline.reporting.numbers import (
     EQUAL,
     NOT_EQUAL,
     Number,
+    add_origin_and_tables,
     checked,
     frame_of,
     join,
     numbers_for,
     numbers_of,
-    of_display,
     read_numbers,
     rows_of,
     write_numbers,
@@ -82,7 +82,7 @@ def joined(folder: Path, ours: pd.DataFrame, **options: Any) -> list[Number]:
 
 
 def in_table(ours: pd.DataFrame) -> pd.DataFrame:
-    return of_display(ours, DisplayInputs(display="p_table"))
+    return add_origin_and_tables(ours, DisplayInputs(display="p_table"))
 
 
 ONE_TABLE = {"where": {"setting": "a"}}

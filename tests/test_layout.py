@@ -11,7 +11,7 @@ from support import ROOT
 from pieline.core.measures import Measure
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import ModelDescription
-from pieline.reporting.numbers import Number, join, of_display, rows_of
+from pieline.reporting.numbers import Number, add_origin_and_tables, join, rows_of
 from pieline.reporting.ours import OurNumbers
 from pieline.reporting.printed import state
 from pieline.reporting.published import printed_frame
@@ -47,7 +47,7 @@ def ours(inputs: DisplayInputs = INPUTS) -> Any:
 
 def number(**fields: Any) -> Number:
     """Return our number of model a, with other fields."""
-    frame = join(of_display(ours(), INPUTS), printed_frame({}, {}, {}), why=lambda _: "")
+    frame = join(add_origin_and_tables(ours(), INPUTS), printed_frame({}, {}, {}), why=lambda _: "")
     return replace(rows_of(frame, ["model"])["a",]["score"], **fields)
 
 

@@ -197,8 +197,9 @@ class Project:
 
     def _digest_of_raw_file(self, name: str) -> str | None:
         """Return the SHA-256 of a raw file (see `digest`), given the name of the public file."""
-        if local := self.local(name):
-            return _digest_if_exists(local)
+        local_file = self.local(name)
+        if local_file:
+            return _digest_if_exists(local_file)
         public_file = self.public_files.get(name)
         if public_file and public_file.sha256:
             return public_file.sha256

@@ -87,9 +87,11 @@ def read_plan(dry_run_output: str) -> list[PlannedJob]:
     """Parse the jobs of all rules except `all` from the output of a dry run."""
     fields_of_jobs: list[dict[str, str]] = []
     for line in dry_run_output.splitlines():
-        if rule := _RULE.match(line):
+        rule = _RULE.match(line)
+        field = _FIELD.match(line)
+        if rule:
             fields_of_jobs.append({"rule": rule[1], **dict.fromkeys(_FIELDS, "")})
-        elif fields_of_jobs and (field := _FIELD.match(line)):
+        elif field and fields_of_jobs:
             name, value = field.groups()
             fields_of_jobs[-1][name] = value
     return [_planned_job(fields) for fields in fields_of_jobs if fields["rule"] != "all"]

@@ -31,7 +31,7 @@ ALL_TRAININGS = {"idiolink": {"finetuning": {"train_modes": [*QUERY_MODES], "see
 
 @pytest.fixture(scope="module")
 def numbers() -> list[Number]:
-    requirements = Requirements(models=run_models.needs(REGISTRY))
+    requirements = Requirements(models=run_models.requirement_by_model(REGISTRY))
     names = run_models.names_by_printed(REGISTRY)
     # Of several entries of a printed model, the usual one.
     first = {printed: of_model[:1] for printed, of_model in names.items()}

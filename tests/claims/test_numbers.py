@@ -241,7 +241,7 @@ def test_a_run_explains_missing_tables(released: RunReport) -> None:
 
 def test_requirements_of_a_model() -> None:
     registry = load_registry(ROOT / "models.yaml")
-    needs, names = run_models.needs(registry), run_models.names_by_printed(registry)
+    needs, names = run_models.requirement_by_model(registry), run_models.names_by_printed(registry)
     assert needs["gpt-4o"] == "the key OPENAI_API_KEY, until the model ends on 2027-01-14"
     assert needs["deepseek-r1"] == "the key TOGETHER_API_KEY"
     assert needs["claude-4-sonnet"].startswith("answers that were recorded before")

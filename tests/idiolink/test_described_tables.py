@@ -10,7 +10,7 @@ from idiolink_cases import inputs_of_table, study
 from support import ROOT
 from table_files import statements
 
-from pieline.reporting.described import PACKAGES, same_size
+from pieline.reporting.described import PACKAGES, is_same_size
 from pieline.reporting.displays import Table
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.printed import read_printed
@@ -135,7 +135,7 @@ class TestCheckpoints:
     def test_sizes_are_rounded_to_the_printed_digits(
         self, ours: str, of_paper: str, same: bool
     ) -> None:
-        assert same_size(ours, of_paper) is same
+        assert is_same_size(ours, of_paper) is same
 
 
 def test_statements_are_shown_but_never_count_as_reproduced(tmp_path: Path) -> None:

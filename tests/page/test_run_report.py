@@ -108,7 +108,7 @@ def test_missing_runs_are_counted_by_reason_and_model() -> None:
 
 def test_files_are_listed_once_without_the_projects_own() -> None:
     studies = report_of("jam", "idiots", "idiolink").studies
-    for files in (run_files.metrics, run_files.behind, run_files.raw_files):
+    for files in (run_files.metrics, run_files.inputs_of_metrics, run_files.raw_files):
         paths = files(studies)
         assert paths
         assert len(paths) == len({*paths})

@@ -97,7 +97,8 @@ def hyperparameter_numbers(
     printed_parameters = inputs.printed(file, "parameter")
     numbers = OurNumbers(inputs.study)
     for measure in measures:
-        printed = printed_parameters.get((measure.name,), {}).get("value")
+        printed_row = printed_parameters.get((measure.name,))
+        printed = printed_row.get("value") if printed_row else None
         obstacles = []
         if printed is not None and settings is not None:
             is_as_printed = measure.value(settings) == printed
@@ -250,7 +251,8 @@ def checkpoint_options(
             continue
         shown_fields = entry.model_dump(include=fields)
         if entry.kind == "llm":
-            shown_fields["checkpoint"] = entry.litellm_id.partition("/")[2]
+            _, _, name_without_provider = entry.litellm_id.partition("/")
+            shown_fields["checkpoint"] = name_without_provider
         entry_by_printed_name[printed_name] = shown_fields
     return study.display_inputs().model_copy(update={"options": entry_by_printed_name})
 
@@ -291,7 +293,7 @@ def _compare_sizes(size: str | None, row: Mapping[str, str]) -> StatedText:
         size = "not published"
     if size == printed_size or not printed_size:
         return state(size, printed_size)
-    if same_size(size, printed_size):
+    if is_same_size(size, printed_size):
         return state(size, printed_size, reason="as printed, rounded")
     reason = "differs from the printed size even when rounded"
     return state(size, printed_size, reason=reason)
@@ -308,7 +310,7 @@ def _revision_of(entry: Mapping[str, Any]) -> str:
     return "not pinned"
 
 
-def same_size(ours: str, printed: str) -> bool:
+def is_same_size(ours: str, printed: str) -> bool:
     """Return whether our parameter count, rounded to the digits of the printed count, equals it.
 
     The counts are texts such as `22.7M` or `9B`. Final zeros before the unit may result from

@@ -68,22 +68,25 @@ class Item(Frozen, ABC):
         return own_columns + shared_columns
 
 
-def runs(inputs: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
-    """Yield each run's metric file and the columns that all its rows share, except `language`."""
+def metrics_and_columns(inputs: DisplayInputs) -> Iterator[tuple[MetricFile, dict[str, Any]]]:
+    """Yield each run's metric file, and the columns that all rows of the run share.
+
+    The column `language` is not included.
+    """
     labels = inputs.labels()
     note = " ".join(filter(None, (inputs.mark, *inputs.notes))) or None
     for run in inputs.runs:
         if run.not_run:
             continue
-        metric = load_metric_file(run.metrics)
+        metric_file = load_metric_file(run.metrics)
         shared_columns = {
-            "model": metric.fields["model"],
+            "model": metric_file.fields["model"],
             "label": labels[run.keys["model"]],
-            "seed": metric.fields["seed"],
+            "seed": metric_file.fields["seed"],
             "metrics": run.metrics,
             "note": note,
         }
-        yield metric, shared_columns
+        yield metric_file, shared_columns
 
 
 def write_items(
@@ -115,8 +118,8 @@ def write_items(
         pa_csv.CSVWriter(stream, schema) as csv_writer,
     ):
         while rows_of_batch := list(islice(remaining_rows, _ROWS_PER_BATCH)):
-            fields_by_row = [vars(row) for row in rows_of_batch]
-            batch = pa.RecordBatch.from_pylist(fields_by_row, schema=schema)
+            fields_of_rows = [vars(row) for row in rows_of_batch]
+            batch = pa.RecordBatch.from_pylist(fields_of_rows, schema=schema)
             parquet_writer.write_batch(batch)
             csv_writer.write_batch(batch)
 
@@ -127,8 +130,9 @@ def _arrow_type(annotation: Any) -> str:
     For a union such as `str | None`, the first type determines the Arrow type; for a literal, the
     type of its values.
     """
-    while arguments := get_args(annotation):
-        first = arguments[0]
-        is_type = isinstance(first, type) or bool(get_args(first))
-        annotation = first if is_type else type(first)
-    return _ARROW_TYPES[annotation]
+    arguments = get_args(annotation)
+    if not arguments:
+        return _ARROW_TYPES[annotation]
+    first = arguments[0]
+    is_type = isinstance(first, type) or bool(get_args(first))
+    return _arrow_type(first if is_type else type(first))

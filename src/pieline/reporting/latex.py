@@ -49,8 +49,8 @@ _ACCENTS = {"\u0301": r"\acute", "\u0308": r"\ddot"}
 def escape(value: object) -> str:
     """Return the text of a value, escaped for LaTeX."""
     text = unicodedata.normalize("NFC", str(value))
-    parts = _LIGATURE.split(text)
-    escaped_parts = ["".join(map(_escape_character, part)) for part in parts]
+    parts_without_ligatures = _LIGATURE.split(text)
+    escaped_parts = ["".join(map(_escape_character, part)) for part in parts_without_ligatures]
     # An empty group keeps LaTeX from joining the characters around it.
     escaped = "{}".join(escaped_parts)
     # At the start of a row, LaTeX would read these characters as options of the previous command.

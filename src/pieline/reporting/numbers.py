@@ -165,7 +165,7 @@ def join(
     Our numbers come first, in the order of `ours`. Numbers that only the papers contain follow.
 
     Args:
-        ours: Our rows, as `of_display` returns them.
+        ours: Our rows, as `add_origin_and_tables` returns them.
         printed: Rows with the columns `KEYS` and `PRINTED`; a key that is `ANY` matches all values.
         why: Function from the columns of a printed number to the reason why our number is missing.
         released: Scores of the authors' run, with the columns `KEYS` and `released`; None for no
@@ -174,7 +174,7 @@ def join(
             numbers match a printed number in the file, the first with the preferred values counts.
     """
     ours = ours.assign(_ours=range(len(ours)))
-    printed = _replace_any(printed.assign(_printed=range(len(printed))), ours)
+    printed = _expand_any_keys(printed.assign(_printed=range(len(printed))), ours)
     joined = ours.merge(printed, on=list(KEYS), how="outer").sort_values(["_ours", "_printed"])
     if released is None:
         joined = joined.assign(released=None)
@@ -191,7 +191,7 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def _replace_any(printed: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
+def _expand_any_keys(printed: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
     """Replace each key `ANY` of a printed number by the key's values in our numbers.
 
     The printed number gets one row for each of our numbers whose other keys are the same. If there
@@ -202,9 +202,8 @@ def _replace_any(printed: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
     replaced_groups = []
     # Rows that have `ANY` in the same keys are merged together.
     for pattern, rows in printed.groupby([is_any[key] for key in KEYS], sort=False):
-        is_any_in_group = dict(zip(KEYS, pattern, strict=True))
-        any_keys = [key for key in KEYS if is_any_in_group[key]]
-        other_keys = [key for key in KEYS if not is_any_in_group[key]]
+        any_keys = [key for key, is_any_key in zip(KEYS, pattern, strict=True) if is_any_key]
+        other_keys = [key for key in KEYS if key not in any_keys]
         merged = rows.drop(columns=any_keys).merge(our_keys, on=other_keys, how="left")
         replaced_groups.append(merged.fillna(dict.fromkeys(any_keys, "")))
     if not replaced_groups:
@@ -418,7 +417,7 @@ def rows_of(
     return rows
 
 
-def of_display(ours: pd.DataFrame, inputs: DisplayInputs) -> pd.DataFrame:
+def add_origin_and_tables(ours: pd.DataFrame, inputs: DisplayInputs) -> pd.DataFrame:
     """Add the columns `origin` (of the predictions) and `tables` (name of the display) to our rows.
 
     Args:
@@ -459,13 +458,13 @@ def numbers_for(inputs: DisplayInputs, ours: pd.DataFrame) -> pd.DataFrame:
         ours: Our rows of the frame.
     """
     catalogue = _catalogue(inputs)
-    printed = _replace_any(printed_numbers(inputs), ours)
+    printed = _expand_any_keys(printed_numbers(inputs), ours)
     our_keys = ours.set_index([*KEYS]).index
     is_ours = printed.set_index([*KEYS]).index.isin(our_keys)
     # If several tables show a printed number, published/ lists it for the first of these tables.
     is_printed_in_table = printed["shown_by"].map(first_table) == inputs.display
     return join(
-        of_display(ours, inputs),
+        add_origin_and_tables(ours, inputs),
         printed[is_ours | is_printed_in_table],
         why=inputs.why_missing,
         released=read_released(inputs.files, inputs.names()),
@@ -518,6 +517,7 @@ def read_numbers(path: str | Path) -> list[Number]:
 
 
 def _parse_number(row: Mapping[str, str]) -> Number:
+    """Parse a line of a file that `write_numbers` wrote, given as texts by column."""
     values: dict[str, Any] = dict(row)
     for name in _FLOATS:
         values[name] = float(row[name]) if row[name] else None

@@ -156,6 +156,7 @@ def over_seeds(ours: pd.DataFrame) -> pd.DataFrame:
             "seeds": " ".join(sorted(seeds_with_record["seed"], key=int)),
             "files": join_without_duplicates(seeds["files"]),
             "obstacles": join_without_duplicates(seeds["obstacles"]),
+            # The reason of a known value is empty, so any other reason comes later in the alphabet.
             "unknown": max(seeds["unknown"]),
         }
         deviation = {

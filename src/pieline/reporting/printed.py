@@ -257,7 +257,10 @@ def read_published(
 
 
 def number_in(text: str) -> float | None:
-    """Parse a number with an optional M (million) or B (billion); None if the text is no number."""
+    """Parse a number with an optional M (million) or B (billion).
+
+    Returns None if the text is not a number.
+    """
     suffix = text[-1:]
     digits = text.removesuffix(suffix) if suffix in _SCALES else text
     try:

@@ -249,6 +249,7 @@ def _numbers_in_file(name: str, path: str | Path, catalogue: Catalogue) -> Itera
 def _numbers_of_text(
     table: PrintedTable, rows: Iterable[Mapping[str, str]], catalogue: Catalogue
 ) -> Iterator[dict[str, Any]]:
+    """Yield the columns of the frame for each number that the running text prints."""
     for row in rows:
         printed = number_in(row["value"])
         if printed is None:
@@ -267,6 +268,7 @@ def _numbers_of_text(
 def _numbers_of_table(
     name: str, table: PrintedTable, rows: Sequence[Mapping[str, str]], catalogue: Catalogue
 ) -> Iterator[dict[str, Any]]:
+    """Yield the columns of the frame for each printed number of a table, without `also_in`."""
     spreads = [_spreads(table, row) for row in rows]
     for row, spreads_of_row in zip(rows, spreads, strict=True):
         for column, text in row.items():
@@ -311,6 +313,7 @@ def _describe_number(
         row: Texts in the number's row, by column.
         catalogue: Printed tables by name of their file.
     """
+    # Later entries take precedence.
     keys = {
         **dict.fromkeys(KEYS, ""),
         "study": table.paper or row["study"],

@@ -306,6 +306,7 @@ def _model_of(row: Row) -> str:
 
 def _text_lines(content: TableContent) -> Iterable[dict[str, str]]:
     """Yield the fields of one line of the CSV file for each cell of a table of texts."""
+    # The last row of headings has one heading per column.
     heads_of_cells = content.heads[-1][content.label_columns :]
     for group in content.groups:
         for row in group.rows:
@@ -382,7 +383,7 @@ def mark_best(content: TableContent, *, different: int = 1) -> TableContent:
         for row in group.rows:
             marked_cells = [
                 replace(cell, best=cell.number is not None and cell.number.shown == best)
-                for cell, best in zip(row.cells, best_by_column, strict=False)
+                for cell, best in zip(row.cells, best_by_column, strict=True)
             ]
             marked_rows.append(replace(row, cells=tuple(marked_cells)))
         groups.append(replace(group, rows=tuple(marked_rows)))
@@ -494,8 +495,8 @@ def number_row(
     """
     cells = tuple(column.cell(numbers) for column in columns)
     # If no cell has a number, the reasons are those of all numbers of the row.
-    numbers_in_cells = [cell.number for cell in cells if cell.number] or numbers.values()
+    numbers_in_cells = [cell.number for cell in cells if cell.number]
     # The reason of a number that exists is empty, so a row with some numbers states no reason.
-    reasons = {number.missing for number in numbers_in_cells}
+    reasons = {number.missing for number in numbers_in_cells or numbers.values()}
     shared_reason = reasons.pop() if len(reasons) == 1 else ""
     return Row(labels, cells, shared_reason)

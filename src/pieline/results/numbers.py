@@ -19,7 +19,14 @@ from pieline.core.imports import import_object
 from pieline.core.records import Frozen
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.latex import render_latex
-from pieline.reporting.numbers import COMPARED, STATES, Number, join, numbers_of, of_display
+from pieline.reporting.numbers import (
+    COMPARED,
+    STATES,
+    Number,
+    add_origin_and_tables,
+    join,
+    numbers_of,
+)
 from pieline.reporting.ours import DEVIATION, KEYS, OurNumbers, join_without_duplicates
 from pieline.reporting.published import (
     Catalogue,
@@ -119,8 +126,8 @@ def all_numbers(
         requirements: What the comparison of the numbers requires.
         options: Options of snakemake that select this run.
     """
-    published, catalogue = dict(published), dict(catalogue)
-    models = dict(models)
+    # The loops below add entries, which must not change the arguments.
+    published, catalogue, models = dict(published), dict(catalogue), dict(models)
     for table in tables:
         _add_printed_tables(table.inputs, published, catalogue)
     # If tables name different models of this run, the first table takes precedence.
@@ -172,11 +179,14 @@ def _our_rows(tables: Sequence[TableNumbers]) -> pd.DataFrame:
 
     A number that several tables show has one row, which names all of these tables.
     """
-    frames = [of_display(import_object(table.ours)(table.inputs), table.inputs) for table in tables]
+    frames = [
+        add_origin_and_tables(import_object(table.ours)(table.inputs), table.inputs)
+        for table in tables
+    ]
     nonempty_frames = [frame for frame in frames if len(frame)]
     if not nonempty_frames:
         no_rows = OurNumbers("").frame()
-        return of_display(no_rows, DisplayInputs())
+        return add_origin_and_tables(no_rows, DisplayInputs())
     return _merge_repeated(pd.concat(nonempty_frames, ignore_index=True))
 
 
@@ -240,7 +250,7 @@ def summarize(numbers: Sequence[Number]) -> str:
     if not numbers_of_papers:
         return NO_NUMBER
     verdicts = describe(numbers_of_papers)
-    if not kinds_of(numbers_of_papers):
+    if not any(number.verdict == "reproduced" for number in numbers_of_papers):
         verdicts = f"none reproduced, {verdicts}"
     return f"{len(numbers_of_papers):,} printed numbers: {verdicts}"
 

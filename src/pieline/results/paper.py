@@ -180,8 +180,9 @@ def _locate_characters(source: Path, characters: Collection[str]) -> list[str]:
     if not characters:
         return []
     included_names = re.findall(r"\\input(?:table)?\{(.+\.tex)\}", read_text(source))
+    included_files = [source.parent / name for name in included_names]
     message_by_text: dict[str, str] = {}
-    for path in (source, *(source.parent / name for name in included_names)):
+    for path in (source, *included_files):
         for line_number, line in enumerate(read_text(path).split("\n"), start=1):
             for cell in re.split(r" & |\\\\", line):
                 missing = sorted(set(cell) & set(characters))

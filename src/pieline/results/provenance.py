@@ -144,9 +144,9 @@ def installed_packages(lock: str | Path) -> dict[str, str]:
     versions = {}
     for name in sorted(names):
         # Python imports the first of several distributions with the same name.
-        distribution = next(iter(metadata.Distribution.discover(name=name)), None)
-        if distribution is not None:
-            versions[name] = distribution.version
+        distributions = list(metadata.Distribution.discover(name=name))
+        if distributions:
+            versions[name] = distributions[0].version
     return versions
 
 
@@ -157,7 +157,7 @@ def describe_files(paths: Iterable[str | Path]) -> list[File]:
         UserError: A file is missing.
     """
     files = []
-    for path in sorted(set(map(str, paths))):
+    for path in sorted({str(path) for path in paths}):
         if not Path(path).is_file():
             raise UserError("no such file", where=path, hint="run snakemake again")
         files.append(File(path=path, sha256=sha256(path), bytes=Path(path).stat().st_size))

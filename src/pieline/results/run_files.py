@@ -17,7 +17,7 @@ def metrics(studies: Studies) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(study.metrics() for study in studies)))
 
 
-def behind(studies: Studies) -> list[str]:
+def inputs_of_metrics(studies: Studies) -> list[str]:
     """Return the paths of the predictions and datasets from which the metrics are computed."""
     paths: set[str] = set()
     for study in studies:

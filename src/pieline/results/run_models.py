@@ -65,10 +65,11 @@ def names_by_printed(registry: Registry) -> dict[str, list[str]]:
     return names_by_printed_name
 
 
-def needs(registry: Registry) -> dict[str, str]:
-    """Return the requirement for running each of the papers' models, by name in models.yaml.
+def requirement_by_model(registry: Registry) -> dict[str, str]:
+    """Return what is required to run each of the papers' models, by name in models.yaml.
 
-    Models with the same printed name have the requirement of the first of these models.
+    Models with the same printed name have the requirement of the first of these models (see
+    `names_by_printed`).
     """
     requirements = {}
     for names in names_by_printed(registry).values():

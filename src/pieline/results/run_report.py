@@ -21,7 +21,7 @@ from pieline.reporting.published import load_catalogue
 from pieline.results.numbers import REAL_DATA, Requirements, summarize
 from pieline.results.provenance import RunDescription, code_state
 from pieline.results.run_files import raw_files
-from pieline.results.run_models import needs, other_models, shown_labels, used_models
+from pieline.results.run_models import other_models, requirement_by_model, shown_labels, used_models
 from pieline.results.run_results import RunResults, ShownStudy, shown_display
 from pieline.results.scores import describe_scores
 from pieline.reuse import notes
@@ -52,7 +52,8 @@ class RunReport:
         self.options = tuple(options)
         self.all_studies = all_studies
         self.config = config
-        self.project = next(iter(all_studies.values())).project
+        any_study, *_ = all_studies.values()
+        self.project = any_study.project
         self.studies = [all_studies[name] for name in config.studies]
 
     @cached_property
@@ -186,9 +187,9 @@ class RunReport:
                 raise UserError(problem, where=target, hint=f"write {file_by_name[target]}")
             # Snakemake's report is an HTML file in paper_tables/ with any name.
             is_report = path.parent == Path("paper_tables") and path.suffix == ".html"
-            is_in_folder = path.parts[:1] == ("paper_tables",)
-            is_display = is_in_folder and path.suffix in _ENDINGS and not is_report
-            if not is_display or target in files or path.stem in _OF_ALL_STUDIES:
+            is_in_folder = Path("paper_tables") in path.parents
+            is_display_file = is_in_folder and path.suffix in _ENDINGS and not is_report
+            if not is_display_file or target in files or path.stem in _OF_ALL_STUDIES:
                 continue
             reason = self.absent().get(path.stem)
             if reason:
@@ -238,7 +239,7 @@ class RunReport:
     def requirements(self) -> str:
         """Return what comparing this run's numbers with the printed numbers requires, as JSON."""
         return Requirements(
-            models=needs(self.project.registry),
+            models=requirement_by_model(self.project.registry),
             absent=self.absent(),
             general=REAL_DATA if self.config.data == "sample" else "",
         ).canonical()
@@ -248,7 +249,7 @@ class RunReport:
         # The path of the mirror and the addresses of APIs do not affect the results.
         config = self.config.model_dump(mode="json", exclude={"mirror": True, "llm": {"api_bases"}})
         own_data = self.project.own_data
-        config["own_data"] = own_data and own_data_name(own_data)
+        config["own_data"] = own_data_name(own_data) if own_data else None
         config["archives"] = {
             archive.name: archive.manifest.digest for archive in self.project.archives
         }
@@ -258,7 +259,7 @@ class RunReport:
             models=used_models(self.studies, self.project.registry),
         ).canonical()
 
-    def beside(self) -> list[str]:
+    def linked_numbers(self) -> list[str]:
         """Return a list with the path of numbers.csv of the run to which the results page links.
 
         The list is empty if no such run is configured, or if that run has no numbers.csv.

@@ -87,6 +87,7 @@ def _rows_of_study(results: RunResults, study: ShownStudy, numbers: Sequence[Num
 
     def group_and_label(number: Number) -> tuple[str, str]:
         """Return the group of a number's row, and the label of the row."""
+        # Empty fields do not appear in the words.
         run = replace(number, setting="", seed="", scope="")
         model = replace(
             number,
@@ -114,8 +115,9 @@ def _rows_of_study(results: RunResults, study: ShownStudy, numbers: Sequence[Num
         if number.against in first_references:
             row.differences[number.measure.removesuffix(_DIFFERENCE)] = number
         mean = row.numbers.get(number.measure)
-        is_only_seed = mean is not None and number.seed == mean.seeds and not number.against
-        if mean is not None and is_only_seed and mean.low is None:
+        if mean is None or mean.low is not None or number.against:
+            continue
+        if number.seed == mean.seeds:
             # A mean over one seed has the interval of this seed.
             row.numbers[number.measure] = replace(mean, low=number.low, high=number.high)
     return rows
@@ -128,8 +130,9 @@ def _format_table(
     labeled_rows = _order_rows(rows, measures[0], (*results.others, *study.reference_models))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     table.add_column(study.paper, no_wrap=True)
-    first_references = study.reference_models[:1]
-    reference_label = results.labels.get(first_references[0], "") if first_references else ""
+    reference_label = ""
+    if study.reference_models:
+        reference_label = results.labels.get(study.reference_models[0], "")
     cell_functions: list[Callable[[_Row], str]] = []
     for measure in measures:
         unit = _unit_of(measure, rows)
@@ -164,7 +167,8 @@ def _order_rows(
     def place_of_model(labeled_row: tuple[str, _Row]) -> int:
         """Return the place of the row's model in `first_models`; other models come last."""
         _, row = labeled_row
-        return [*first_models, row.model].index(row.model)
+        is_first = row.model in first_models
+        return first_models.index(row.model) if is_first else len(first_models)
 
     lines: list[tuple[str, _Row | None]] = []
     for group in dict.fromkeys(group for group, _ in rows):

@@ -104,8 +104,9 @@ def _rule_blocks(root: Path) -> dict[str, tuple[str, str]]:
         lines = file.read_text(encoding="utf-8").splitlines()
         matches = [(index, start_of_rule.match(line)) for index, line in enumerate(lines)]
         starts = [(index, match) for index, match in matches if match]
-        ends = [*(index for index, _ in starts[1:]), len(lines)]
-        for (start, match), end in zip(starts, ends, strict=False):
+        # A rule ends where the next rule starts.
+        ends = [*(index for index, _ in starts), len(lines)][1:]
+        for (start, match), end in zip(starts, ends, strict=True):
             name, reused_rule, new_name = match.groups()
             place = f"rules/{file.name}:{start + 1}"
             if reused_rule:
@@ -174,11 +175,13 @@ def _called_functions(
     calls = [node for node in ast.walk(part or tree) if isinstance(node, ast.Call)]
     seen = set()
     for node in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        module, original = source_by_name.get(name, ("", ""))
-        if name in seen or not module or module.startswith(NOT_SHOWN):
+        name = getattr(node.func, "id", "")
+        if name in seen or name not in source_by_name:
             continue
         seen.add(name)
+        module, original = source_by_name[name]
+        if module.startswith(NOT_SHOWN):
+            continue
         step = _find_function(module, original, root, level)
         if step:
             yield step
@@ -203,7 +206,7 @@ def _functions_called_by(function: Step, root: Path) -> Iterator[Step]:
     """
     path, _, _ = function.place.partition(":")
     file = root / path
-    is_in_study = not _STUDY_FOLDERS.isdisjoint(file.parts)
+    is_in_study = any(folder in file.parts for folder in _STUDY_FOLDERS)
     if is_in_study:
         for node in _public_functions(file, root):
             if node.name == function.name:
@@ -239,23 +242,22 @@ def _steps_of_task(kind: str, root: Path) -> Iterator[Step]:
     """
     for file in sorted((root / "src/pieline/studies").glob("*/tasks.py")):
         tree = _parse_module(file)
-        for node in ast.walk(tree):
-            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "LLMTaskSpec"):
-                continue
-            keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-            arguments = [*node.args, *keywords.values()]
+        for call in _calls_of(tree, "LLMTaskSpec"):
+            keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+            arguments = [*call.args, *keywords.values()]
             constants = [
                 argument.value for argument in arguments if isinstance(argument, ast.Constant)
             ]
             if kind not in constants:
                 continue
             # `task` is the second parameter of `LLMTaskSpec`.
-            task = keywords.get("task") or node.args[1]
+            task = keywords["task"] if "task" in keywords else call.args[1]
             module, original = _imported_names(tree)[ast.unparse(task)]
             yield from _steps_of_class(module, original, root)
 
 
 def _steps_of_class(module: str, name: str, root: Path) -> Iterator[Step]:
+    """Yield a step for a class, and for each library function that its methods call."""
     file = _module_file(module, root)
     for node in _parse_module(file).body:
         if isinstance(node, ast.ClassDef) and node.name == name:
@@ -292,14 +294,18 @@ def _declared_displays(root: Path) -> dict[str, tuple[Path, ast.Call]]:
     for file in sorted((root / "src/pieline").rglob("*.py")):
         if _STUDY_FOLDERS.isdisjoint(file.parts):
             continue
-        for node in ast.walk(_parse_module(file)):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            is_display = getattr(node.func, "id", "") in ("Table", "Figure")
-            name = node.args[0]
-            if is_display and isinstance(name, ast.Constant):
-                declarations[str(name.value)] = (file, node)
+        for call in _calls_of(_parse_module(file), "Table", "Figure"):
+            name = call.args[0] if call.args else None
+            if isinstance(name, ast.Constant):
+                declarations[str(name.value)] = (file, call)
     return declarations
+
+
+def _calls_of(tree: ast.Module, *names: str) -> Iterator[ast.Call]:
+    """Yield the calls of the functions or classes with these names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names:
+            yield node
 
 
 def output_of(name: str, display: Step) -> str:
@@ -322,14 +328,15 @@ def _steps_of_makers(declaration: ast.Call, file: Path, root: Path) -> Iterator[
         root: Folder of the project.
     """
     arguments = {keyword.arg: keyword.value for keyword in declaration.keywords}
-    positional = ("name", "place", "caption", "make", "inputs", "numbers")
-    arguments |= dict(zip(positional, declaration.args, strict=False))
+    parameters = ("name", "place", "caption", "make", "inputs", "numbers")
+    # The last parameters may be given by keyword.
+    arguments |= dict(zip(parameters, declaration.args, strict=False))
     own_module = _module_name(file, root)
     imported = _imported_names(_parse_module(file))
-    for argument in ("inputs", "numbers", "make"):
-        if argument not in arguments:
+    for parameter in ("inputs", "numbers", "make"):
+        if parameter not in arguments:
             continue
-        for node in ast.walk(arguments[argument]):
+        for node in ast.walk(arguments[parameter]):
             if isinstance(node, ast.Name):
                 module, name = imported.get(node.id, (own_module, node.id))
                 step = _find_function(module, name, root, level=1)
@@ -348,6 +355,7 @@ def measures_of(display: str, name: str, root: Path) -> list[Step]:
     Raises:
         UserError: The modules that the table or figure depends on declare no such measure.
     """
+    # The first step is the declaration, whose module imports the modules with its measures.
     declaration = next(steps_of_display(display, root))
     path, _, _ = declaration.place.partition(":")
     import_module(_module_name(root / path, root))
@@ -374,8 +382,10 @@ def _lines_of_variables(file: Path) -> dict[str, int]:
     """Return the line of each variable that a module assigns at its top level, by name."""
     lines: dict[str, int] = {}
     for node in _parse_module(file).body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.AnnAssign):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
             targets = [node.target]
         for target in targets:
             nodes = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -410,7 +420,7 @@ def files_of(numbers: Path, table: str, measure: str) -> list[str]:
     matching_numbers = [
         number
         for number in read_numbers(numbers)
-        if table in number.tables and number.files and (not measure or measure == number.measure)
+        if table in number.tables and number.files and measure in ("", number.measure)
     ]
     if not matching_numbers:
         return []

@@ -48,7 +48,8 @@ class Statement(Frozen):
     lowest: list[str] | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
-    def _one_statement(self) -> Self:
+    def _check_formula(self) -> Self:
+        """Check that the formula fits the other fields: a comparison, or a column to rank."""
         if self.highest and self.lowest:
             raise ValueError("set only one of highest and lowest")
         is_comparison = len(self._parts) > 1
@@ -57,7 +58,7 @@ class Statement(Frozen):
             raise ValueError("highest and lowest exclude a comparison, within and in_rows")
         if not self._extreme_rows and len(self._parts) != 3:
             raise ValueError("the formula must be one comparison, unless highest or lowest is set")
-        if self.within is not None and self._parts[1] != "==":
+        if self.within is not None and "==" not in self._parts:
             raise ValueError("within needs a formula with ==")
         return self
 
@@ -130,11 +131,13 @@ class Statement(Frozen):
     def _judge_extremes(
         self, named_rows: list[str], columns: Mapping[str, Values]
     ) -> tuple[bool, str]:
+        """Return whether the named rows have the most extreme values, and a summary."""
         values = evaluate([self.formula], columns)[0]
         ranked = values.sort_index().sort_values(ascending=not self.highest, kind="stable")
         count = len(named_rows)
+        # The distance of each named row to the row that follows it.
         distances_to_next = ranked.diff().abs().iloc[1 : count + 1]
-        has_ties = not bool((distances_to_next > _CLOSE).all())
+        has_ties = bool((distances_to_next <= _CLOSE).any())
         holds = list(ranked.index[:count]) == named_rows and not has_ties
         summary = [f"{row} {_format(value)}" for row, value in ranked.head(_MOST_NAMES).items()]
         return holds, ", ".join(summary)
@@ -182,7 +185,8 @@ def _merge_shared(shared: Any, number: Any) -> Any:
 
     Mappings such as `where` are merged as well. Numbers from the running text are unchanged.
     """
-    if not (isinstance(shared, dict) and isinstance(number, dict)) or "text" in number:
+    both_have_fields = isinstance(shared, dict) and isinstance(number, dict)
+    if not both_have_fields or "text" in number:
         return number
     merged = dict(shared)
     for name, value in number.items():
@@ -253,11 +257,13 @@ def _judge_count(holds_in_row: pd.Series, in_rows: str) -> tuple[bool, str]:
         holds_in_row: Whether the comparison holds, by row.
         in_rows: Stated number of rows, such as `at least 3` or `exactly 50%`.
     """
-    [(measure, number, percent_sign)] = _SHARE.findall(in_rows)
-    stated = int(number) * (len(holds_in_row) / 100 if percent_sign else 1)
-    relation = {"exactly": "==", "at least": ">=", "at most": "<="}[measure]
+    [(quantifier, number, percent_sign)] = _SHARE.findall(in_rows)
+    stated_count = float(number)
+    if percent_sign:
+        stated_count *= len(holds_in_row) / 100
+    relation = {"exactly": "==", "at least": ">=", "at most": "<="}[quantifier]
     matching_rows = sorted(holds_in_row.index[holds_in_row])
-    holds = _compare(len(matching_rows) - stated, relation)
+    holds = _compare(len(matching_rows) - stated_count, relation)
     summary = f"{len(matching_rows)} of {pluralize(len(holds_in_row), 'row')}"
     if 0 < len(matching_rows) <= _MOST_NAMES:
         summary += f": {', '.join(matching_rows)}"

@@ -120,6 +120,7 @@ def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataF
 
 
 def _evaluate_formula(formula: str, columns: Mapping[str, Values]) -> Values:
+    """Return the value of a formula for each row, or a single number (see `evaluate`)."""
     unknown_names = names_in(formula) - columns.keys()
     if unknown_names:
         raise ClaimError(f"unknown number {min(unknown_names)!r}")

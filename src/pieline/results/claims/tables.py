@@ -35,7 +35,8 @@ class Selection(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_the_text(cls, fields: Any) -> Any:
+    def _expand_text(cls, fields: Any) -> Any:
+        """Replace the id in `text` by the selection of this number in the running text."""
         if not isinstance(fields, Mapping) or "text" not in fields:
             return fields
         unknown_fields = fields.keys() - {"text", "measured"}

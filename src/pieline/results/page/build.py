@@ -26,7 +26,7 @@ from pieline.reporting.evidence import Json, Pool, load_metric_file
 from pieline.reporting.latex import render_html
 from pieline.reporting.models import ModelDescription
 from pieline.reporting.numbers import COMPARED, STATES, Number, read_numbers
-from pieline.reporting.published import PrintedTable
+from pieline.reporting.published import PrintedTable, first_table
 from pieline.results.claims.judgement import JudgedClaim
 from pieline.results.numbers import (
     COSTS,
@@ -89,7 +89,8 @@ class TableView:
         """Return the table as HTML in which numbers replace the paths of metric files.
 
         Args:
-            places: Number of each metric file, which is the name of its file with details.
+            places: Number of each metric file, by path. The number is also the name of the file
+                with details.
         """
 
         def replace_paths(match: re.Match[str]) -> str:
@@ -192,10 +193,9 @@ def _most_reproduced_table(
     )
     if not scores_by_table:
         return None
-    ((study, place), _) = scores_by_table.most_common(1)[0]
-    numbers_of_table = [
-        number for number in numbers if (number.study, number.place) == (study, place)
-    ]
+    [(table, _)] = scores_by_table.most_common(1)
+    study, place = table
+    numbers_of_table = [number for number in numbers if (number.study, number.place) == table]
     rows: dict[tuple[str, str], dict[str, Number]] = {}
     for number in numbers_of_table:
         if number.verdict in COMPARED:
@@ -230,6 +230,7 @@ class FigureView:
 
 
 def _figure_view(study: ShownStudy, shown: Shown, options: Sequence[str]) -> FigureView:
+    """Return the view of a figure, with the digest of its inputs if the figure has a sidecar."""
     path = shown.files["png"]
     digest = ""
     if Path(sidecar_of(path)).exists():
@@ -339,12 +340,13 @@ def write_page(
             study_of |= dict.fromkeys(cell.files, table.study)
     _write_items(Path(items), study_of, depth, results.options)
     folder = Path(path).parent
+    other_page = os.path.relpath(Path(other).with_name("index.html"), folder) if other else None
     render_html(
         template,
         path,
         **_overview(content, read_numbers(other) if other else ()),
         other_runs=_other_runs(Path(template).parents[1], Path(path)),
-        other=other and os.path.relpath(Path(other).with_name("index.html"), folder),
+        other=other_page,
         own=content.own_by_paper(),
         describe=describe,
         kinds_of=kinds_of,
@@ -469,7 +471,7 @@ def _study_view(
     printed_numbers = counted(numbers_of_study)
     numbers_by_table: dict[str, list[Number]] = defaultdict(list)
     for number in printed_numbers:
-        numbers_by_table[number.tables[0] if number.tables else ""].append(number)
+        numbers_by_table[first_table(number.tables)].append(number)
     printed_tables = {
         table.table: table
         for table in catalogue.values()
@@ -493,9 +495,7 @@ def _study_view(
             views.append(_absent_view(study, table, numbers_by_table[name], absent[name]))
     listed_tables = {*printed_tables, *made_tables}
     other_numbers = [
-        number
-        for number in printed_numbers
-        if not number.tables or number.tables[0] not in listed_tables
+        number for number in printed_numbers if first_table(number.tables) not in listed_tables
     ]
     if other_numbers:
         caption = "Numbers that only the text prints."
@@ -541,7 +541,10 @@ def _absent_view(
 def _search_terms(
     claims: Iterable[JudgedClaim], models: Iterable[ModelDescription]
 ) -> dict[str, list[str]]:
-    """Return printed name and label of each model in a claim, by id of the claim."""
+    """Return the printed name and the label of each model in a claim, by id of the claim.
+
+    The label of a model without an entry in models.yaml is empty.
+    """
     label_by_printed_name = {model.published_as: model.label for model in models}
     terms: dict[str, list[str]] = {}
     for claim in claims:
@@ -576,11 +579,16 @@ def _write_items(
         metric = load_metric_file(metric_path)
         study = study_of[metric_path]
         evidence = None
+        texts_file_by_dataset: dict[str, str] = {}
         if study.items:
             evidence = import_object(study.items).evidence(metric, pool, depth)
         if evidence:
             recordings = study.recordings.get(evidence["predictions"], "")
             evidence["recording"] = recordings if Path(recordings).is_file() else None
+            # Several metric files share the texts of a dataset, so these have their own file.
+            for place, path in enumerate(pool.texts):
+                if path in evidence.values():
+                    texts_file_by_dataset[path] = f"texts-{place}"
         _write_script(
             folder,
             str(number),
@@ -597,11 +605,7 @@ def _write_items(
                 "settings": _settings(metric.fields),
                 "scores": _scores(metric.fields),
                 "evidence": evidence,
-                "texts": {
-                    path: f"texts-{place}"
-                    for place, path in enumerate(pool.texts)
-                    if evidence and path in evidence.values()
-                },
+                "texts": texts_file_by_dataset,
             },
         )
     for place, texts in enumerate(pool.texts.values()):

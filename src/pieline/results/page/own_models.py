@@ -131,8 +131,12 @@ def _own_measure(
     run_scores.sort(key=sort_key)
     printed_scores.sort(key=sort_key)
     references = _choose_references(run_scores, printed_scores, reference_models)
-    compared_scores = printed_scores or [*run_scores, *own_scores]
-    count = len(printed_scores) + 1 if printed_scores else len(compared_scores)
+    if printed_scores:
+        compared_scores = printed_scores
+        count = len(printed_scores) + 1
+    else:
+        compared_scores = [*run_scores, *own_scores]
+        count = len(compared_scores)
     has_rank = bool(own[0].better) and count > 1
     ranked_scores = []
     for score in own_scores:
@@ -155,7 +159,9 @@ def _choose_references(
     printed_scores: Sequence[RowScore],
     reference_models: Sequence[str],
 ) -> list[RowScore]:
-    """Return the scores of the reference models, then other scores, and the best printed score.
+    """Return the scores with which own models are compared: reference models first.
+
+    At most `_MOST_REFERENCES` scores of the run are followed by the best printed score.
 
     Args:
         run_scores: Scores of the run's models, best first.
@@ -165,7 +171,9 @@ def _choose_references(
 
     def place(score: RowScore) -> int:
         """Return the place of a score's model in `reference_models`; other models come last."""
-        return [*reference_models, score.number.model].index(score.number.model)
+        model = score.number.model
+        is_reference = model in reference_models
+        return reference_models.index(model) if is_reference else len(reference_models)
 
     references = sorted(run_scores, key=place)[:_MOST_REFERENCES]
     if printed_scores:
@@ -177,7 +185,7 @@ def _choose_references(
 def _scores(
     numbers: Sequence[Number], labels: Mapping[str, str], *, of_paper: bool = False
 ) -> list[RowScore]:
-    """Return the scores of numbers, without the scores of single seeds if there is their mean.
+    """Return the scores of numbers; a mean over seeds replaces the scores of single seeds.
 
     Args:
         numbers: The numbers.

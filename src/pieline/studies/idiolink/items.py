@@ -11,7 +11,7 @@ from pieline.core.files import read_text
 from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import Json, MetricFile, Pool, input_of
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.items import Item, runs
+from pieline.reporting.items import Item, metrics_and_columns
 from pieline.studies.idiolink.datasets.dataset import Meanings, meaning_qrels
 from pieline.studies.idiolink.predictions.rankings import read_run
 from pieline.studies.idiolink.records import (
@@ -51,7 +51,7 @@ class IdiolinkItem(Item):
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield one row per run and query; the queries of a run are in dataset order."""
-        for metric, run_values in runs(inputs):
+        for metric, run_values in metrics_and_columns(inputs):
             query_scores = read_text(query_scores_file(metric.path))
             for row in csv.DictReader(StringIO(query_scores)):
                 # The column of a custom metric is kept only if this class has a field for it.

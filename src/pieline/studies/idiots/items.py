@@ -9,7 +9,7 @@ from pieline.core.outcomes import OutcomeName
 from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.items import CLASSES, Class, Item, runs
+from pieline.reporting.items import CLASSES, Class, Item, metrics_and_columns
 from pieline.studies.idiots.records import DetectionPrediction, DistractorKind, IdiotsSentence
 from pieline.studies.idiots.verdicts import (
     human_verdicts,
@@ -59,7 +59,7 @@ class IdiotsItem(Item):
         pool = Pool()
         verdicts_path = inputs.files.get("verdicts", "")
         cases = read_cases(verdicts_path) if verdicts_path else []
-        for metric, run_fields in runs(inputs):
+        for metric, run_fields in metrics_and_columns(inputs):
             setting = metric.fields["setting"]
             run = RunIdentity(run_fields["model"], setting, run_fields["seed"])
             pairs = sentences_with_answers(metric, pool)

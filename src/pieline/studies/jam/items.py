@@ -8,7 +8,7 @@ from pieline.core.outcomes import OutcomeName
 from pieline.core.records import load_jsonl
 from pieline.reporting.evidence import KEY_SHOWN, Json, MetricFile, Pool, input_of
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.items import CLASSES, Class, Item, runs
+from pieline.reporting.items import CLASSES, Class, Item, metrics_and_columns
 from pieline.studies.jam.bio import span_text, spans_of
 from pieline.studies.jam.predictions.records import IdiomPrediction
 from pieline.studies.jam.records import JamSentence, load_sentences
@@ -50,7 +50,7 @@ class JamItem(Item):
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield one item per run and sentence, run by run and in the order of the dataset."""
         pool = Pool()
-        for metric, shared_columns in runs(inputs):
+        for metric, shared_columns in metrics_and_columns(inputs):
             for judged in _judged_answers(metric, pool):
                 sentence, idioms = judged.sentence, judged.answer.idioms
                 yield cls(
