@@ -95,7 +95,7 @@ class Project:
         return " ".join(sentences)
 
     def archive_with(self, *metrics: str) -> Archive | None:
-        """Return the first archive with the runs of all given metric files; None without one."""
+        """Return the first archive with the runs of all metric files, or None if there is none."""
         for archive in self.archives:
             if all(path in archive.runs for path in metrics):
                 return archive
@@ -123,7 +123,7 @@ class Project:
 
     @cached_property
     def reference(self) -> Specs:
-        """Reference specifications of the papers' models."""
+        """Our reference entries of the papers' models, against which models.yaml is checked."""
         return load_reference(self.here("published/model_entries.json"))
 
     def changed_entry(self, model: str) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ class Project:
         return self.registry[model]
 
     def entry_file(self, model: str) -> str:
-        """Return the path of models.yaml or models.local.yaml, which contains a model's entry."""
+        """Return the path of the file with a model's entry: models.yaml or models.local.yaml."""
         local_file = self.here("models.local.yaml")
         if Path(local_file).exists() and model in (read_yaml(local_file) or {}):
             return local_file
@@ -335,7 +335,7 @@ def _digest_if_exists(path: str | Path) -> str | None:
 
 
 def _check_weights(path: str, where: str, *, is_file: bool) -> None:
-    """Raise a `UserError` if local weights are missing or Git LFS pointers.
+    """Raise a `UserError` if local weights are missing or are Git LFS pointers.
 
     Args:
         path: Path of the weights.

@@ -311,7 +311,7 @@ def _revision_of(entry: Mapping[str, Any]) -> str:
 
 
 def is_same_size(ours: str, printed: str) -> bool:
-    """Return whether our parameter count, rounded to the digits of the printed count, equals it.
+    """Return whether two parameter counts are equal if ours is rounded like the printed one.
 
     The counts are texts such as `22.7M` or `9B`. Final zeros before the unit may result from
     rounding, so `109M` equals the printed `110M`.

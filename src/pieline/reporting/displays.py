@@ -71,7 +71,7 @@ class Display:
     otherwise: str = "no such run in this configuration"
 
     def inputs_in(self, study: ConfiguredStudy) -> DisplayInputs | None:
-        """Return the inputs for a study; None if the configuration does not include the display."""
+        """Return the display's inputs in a study, or None if the configuration excludes it."""
         inputs = self.inputs(study)
         if inputs is None:
             return None

@@ -64,7 +64,7 @@ class DisplayInputs(Frozen):
     otherwise: str = ""
 
     def with_files(self, **files: str) -> "DisplayInputs":
-        """Return a copy of the inputs with these paths, by name, as its only `files`."""
+        """Return a copy of the inputs whose `files` are only these paths, given by name."""
         return self.model_copy(update={"files": files})
 
     def printed(self, file: str, *keys: str) -> dict[tuple[str, ...], dict[str, float]]:
@@ -88,7 +88,7 @@ class DisplayInputs(Frozen):
         return [*self.metrics, *self.files.values()]
 
     def left_out(self) -> list[PlannedRun]:
-        """Return the impossible ones among the runs that the configuration selects."""
+        """Return the runs that the configuration selects although they are impossible."""
         return [run for run in self.runs if run.not_run]
 
     def why_missing(self, keys: Mapping[str, Any]) -> str:

@@ -282,7 +282,7 @@ def _obstacles(row: Mapping[str, Any], not_run: str) -> list[str]:
 
 
 def _bounds(comparison: Comparison) -> dict[str, float | None]:
-    """Return a comparison's lowest and highest bound of sampling ranges, as fields of `Number`."""
+    """Return the lowest and highest bound of all sampling ranges, as fields of `Number`."""
     ranges = comparison.ranges.values() if comparison.comparable else ()
     return {
         "range_low": min((low for low, _ in ranges), default=None),

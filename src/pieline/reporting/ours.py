@@ -170,5 +170,5 @@ def over_seeds(ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def join_without_duplicates(lists: Iterable[Collection[str]]) -> Any:
-    """Return the elements of all lists as a tuple, each once; Any, for pandas' `agg`."""
+    """Return a tuple with each element of the lists once; typed as Any for pandas' `agg`."""
     return tuple(dict.fromkeys(chain.from_iterable(lists)))

@@ -90,7 +90,7 @@ class Comparison(Frozen):
         return [reading for reading, (low, high) in self.ranges.items() if low <= self.ours <= high]
 
     def allowed(self) -> str:
-        """Return the sampling range of each reading as text or, without ranges, the tolerance."""
+        """Return the sampling range of each reading as text, or the tolerance if there are none."""
         if not self.ranges:
             return f"{self.tolerance:g}"
         return "; ".join(

@@ -80,7 +80,7 @@ class PrintedSeeds(Frozen):
     )
 
     def number_in_row(self, row: Mapping[str, str]) -> int:
-        """Return the number of seeds behind the means with a deviation in a row."""
+        """Return the number of seeds of those means in a row that have a deviation."""
         return self.of_setting.get(row.get("setting", ""), self.number)
 
 

@@ -312,7 +312,7 @@ def write_numbers_as_latex(
     labels: Mapping[str, str],
     mark: str = "",
 ) -> None:
-    """Write a LaTeX table of those of the papers' numbers that have a value of ours.
+    """Write a LaTeX table of the papers' numbers for which this run has a value.
 
     Args:
         path: Path of the LaTeX file.
@@ -391,7 +391,7 @@ def run_options(
 
 
 def _below_project(path: str, project: Path) -> str:
-    """Return a path relative to the project; outside the project, `FOLDER` replaces the folder."""
+    """Return a path relative to the project. Outside the project, `FOLDER` replaces its folder."""
     absolute_path, root = Path(path).resolve(), project.resolve()
     if absolute_path.is_relative_to(root):
         return str(absolute_path.relative_to(root))

@@ -170,7 +170,9 @@ def _run_pdflatex(source: Path, folder: str) -> str:
 
 
 def _locate_characters(source: Path, characters: Collection[str]) -> list[str]:
-    """Return a message for each text with characters that have no glyph, stating the text's place.
+    """Return a message for each text that contains characters without a glyph.
+
+    The message states the place of the text.
 
     Args:
         source: LaTeX document. A text is a table cell or a line, in the document or in a file that

@@ -24,8 +24,8 @@ def used_models(studies: Studies, registry: Registry) -> list[Model]:
 def other_models(studies: Studies, registry: Registry) -> dict[str, str]:
     """Return the labels of the user's own models, by name in models.yaml.
 
-    The user's own models are the models that the configuration uses and no paper lists, except for
-    the studies' reference models.
+    The user's own models are the configured models that no paper lists and that are not reference
+    models of a study.
     """
     reference_models = {name for study in studies for name in study.reference_models}
     labels = {}

@@ -144,7 +144,7 @@ class RunReport:
                 )
 
     def absent(self) -> dict[str, str]:
-        """Map each table with printed numbers that this run does not make to the reason why."""
+        """Return why this run does not make a table with printed numbers, by name of the table."""
         catalogue = load_catalogue(self.project.here("published/tables.yaml"))
         names: list[str] = []
         for printed_table in catalogue.values():

@@ -248,7 +248,7 @@ def _difference_to_printed(measure: str, row: _Row) -> str:
 
 
 def _signed(value: float | None, number: Number) -> str:
-    """Format a difference with its sign and with the decimals of the number that it concerns."""
+    """Format a difference between values of a number, with a sign and the number's decimals."""
     text = rounded(value, number.decimals)
     is_positive = bool(text) and float(text) > 0
     return f"+{text}" if is_positive else text
@@ -262,9 +262,9 @@ def _interval(number: Number | None) -> str:
 
 
 def _best_printed(rows: Mapping[str, _Row], measure: str) -> list[tuple[str, _Row]]:
-    """Return a list of the label and the row with the best printed number, without our numbers.
+    """Return the label and the row with the best printed number, as a list of one pair.
 
-    The list is empty if no number of the measure is printed.
+    The row contains no numbers of ours. If no number of the measure is printed, the list is empty.
 
     Args:
         rows: Rows by label.

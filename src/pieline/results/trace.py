@@ -313,7 +313,7 @@ def output_of(name: str, display: Step) -> str:
 
     Args:
         name: Name of the table or figure.
-        display: Step of its declaration.
+        display: Step of the display's declaration.
     """
     is_figure = display.name.startswith("figure ")
     return f"paper_tables/figures/{name}.pdf" if is_figure else f"paper_tables/{name}.tex"

@@ -94,8 +94,8 @@ def evaluate(formulas: Sequence[str], columns: Mapping[str, Values]) -> pd.DataF
         columns: Numbers by name.
 
     Returns:
-        A table with one column per formula and one row per name of a row. If all results are single
-        numbers, the table has one row, whose name is empty.
+        A table with one column per formula (0, 1, …) and one row per row of the columns. If all
+        results are single numbers, the table has one row, whose name is empty.
 
     Raises:
         ClaimError: A formula is invalid, has an unknown name, or is undefined because a column

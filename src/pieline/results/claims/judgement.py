@@ -42,8 +42,8 @@ class JudgedClaim(Frozen):
         predicate: The statement that tests the claim, in words.
         tables: Names of the printed tables that the claim uses.
         our_files: Names of our tables with our numbers for the claim.
-        models: Names, as the papers print them, of the models in the claim.
-        reading: "ours" for a statement that no paper makes in this form.
+        models: Printed names of the models in the claim.
+        reading: "ours" for a statement that no paper makes in this form; otherwise None.
         printed: Verdict on the printed numbers.
         ours: Verdict on our numbers.
     """
@@ -270,7 +270,9 @@ def write_claims(
 def _counts(
     judged: Sequence[JudgedClaim], *, reading: Literal["ours"] | None
 ) -> dict[str, dict[str, int]]:
-    """Count the verdicts on the printed numbers and on our numbers, without claims that restate.
+    """Count the verdicts on the printed numbers and on our numbers.
+
+    Claims without measured numbers are not counted.
 
     Args:
         judged: The judged claims.
@@ -283,7 +285,7 @@ def _counts(
 
 
 def _judge_values(claim: Claim, columns: Mapping[str, Mapping[str, float]]) -> Finding:
-    """Judge a claim on values, which are given by number of the claim and by label of the row."""
+    """Judge a claim on the values of its numbers, by name of the number and label of the row."""
     holds, summary = claim.judge({name: values_of(values) for name, values in columns.items()})
     return Finding(verdict="holds" if holds else "fails", found=summary)
 

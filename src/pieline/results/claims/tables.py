@@ -113,6 +113,6 @@ def select(
 
 
 def values_of(numbers: Mapping[str, float]) -> Values:
-    """Convert numbers by label of the row to a series; if the only label is empty, to a number."""
+    """Return numbers by label of the row as a series, or the only number if its label is empty."""
     has_one_unnamed_row = set(numbers) == {""}
     return numbers[""] if has_one_unnamed_row else pd.Series(numbers, dtype=float)

@@ -119,7 +119,7 @@ class TableView:
 
     @property
     def needs(self) -> list[str]:
-        """What comparing the numbers that were not compared requires, most frequent first."""
+        """Requirements for comparing the numbers that were not compared, most frequent first."""
         return list(ranked(need for number in self.numbers for need in number.needs))
 
     @property
@@ -130,7 +130,7 @@ class TableView:
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study on the page: the numbers that the paper prints, and the tables in its order."""
+    """A study on the page: the printed numbers, and the tables in the paper's order."""
 
     study: ShownStudy
     numbers: list[Number]
@@ -167,7 +167,7 @@ class ReproducedTable:
         title: Paper and place of the table.
         rows: Compared numbers by row (label of the model, and run in words), then by measure.
         measures: Measures in the table's order.
-        rest: Count of the reproduced numbers that are in other places.
+        rest: Count of the reproduced numbers that are not in the table.
     """
 
     title: str

@@ -96,7 +96,7 @@ def own_measures(
 
 
 def _column(number: Number) -> tuple[str, ...]:
-    """Return the keys that are equal for numbers that can be compared; prompts may differ."""
+    """Return the keys that must be equal for numbers to be compared; their prompts may differ."""
     return (number.language, number.query_mode, number.composition, number.scope, number.measure)
 
 

@@ -173,12 +173,12 @@ def _share(name: str, value: Getter) -> Measure[ConstructionMetrics]:
 
 
 def _agreement(field: str) -> Getter:
-    """Return a function that reads a field of `metrics.agreement`; None without an agreement."""
+    """Return a function that reads a field of `metrics.agreement`, or None if that is null."""
     return lambda metrics: getattr(metrics.agreement, field, None)
 
 
 def _corrected(field: str, key: str) -> Getter:
-    """Return a function that reads `gold_corrections.<field>[key]`; 0 if the key is missing."""
+    """Return a function that reads `gold_corrections.<field>[key]`, or 0 without this key."""
     return lambda metrics: getattr(metrics.gold_corrections, field).get(key, 0)
 
 
