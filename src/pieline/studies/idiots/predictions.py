@@ -433,9 +433,9 @@ def _check_columns_agree(rows: Sequence[ForeignDetection], places: Sequence[str]
             where=places_with_idiom[0],
             hint="correct has_idiom, or leave idiom empty",
         )
-    often_yes_without = len(yes_without_idiom) > MOST_CONTRADICTIONS * answers[True]
-    often_no_with = len(no_with_idiom) > MOST_CONTRADICTIONS * answers[False]
-    if often_yes_without and often_no_with:
+    often_yes_without_idiom = len(yes_without_idiom) > MOST_CONTRADICTIONS * answers[True]
+    often_no_with_idiom = len(no_with_idiom) > MOST_CONTRADICTIONS * answers[False]
+    if often_yes_without_idiom and often_no_with_idiom:
         raise UserError(
             f"idiom is set in {len(no_with_idiom)} of {answers[False]} rows in which has_idiom is"
             f" false, but empty in {len(yes_without_idiom)} of {answers[True]} in which it is true",

@@ -123,7 +123,7 @@ class IdiotsSettings(Settings):
         named_settings = list(self.settings)
         for settings_of_model in self.by_model.values():
             named_settings += settings_of_model.settings or []
-            named_settings += settings_of_model.max_tokens
+            named_settings += settings_of_model.max_tokens.keys()
         check_settings(named_settings, self.prompts, get_args(DetectionSetting))
         return self
 

@@ -198,7 +198,7 @@ def distractors_numbers(inputs: DisplayInputs) -> pd.DataFrame:
     """Return the distractor PIE ratio of our runs, in total and by kind of distractor (Table 3)."""
     kinds_in_data: set[str] = set()
     for run_metrics in load_records(inputs.metrics, DetectionMetrics):
-        kinds_in_data.update(run_metrics.by_distractor_kind)
+        kinds_in_data.update(run_metrics.by_distractor_kind.keys())
     measures = list(DISTRACTORS)
     for kind, measures_of_kind in BY_KIND.items():
         if kind in kinds_in_data:

@@ -277,7 +277,7 @@ def hardest_first(ours: pd.DataFrame, means: PieMeans) -> list[str]:
 
 def zero_shot_means(ours: pd.DataFrame) -> PieMeans:
     """Return the mean nDCG@10 (percent) over zero-shot models, by PIE and query mode."""
-    return _average_over_models(_ndcg(ours, is_tuned=False))
+    return _average_over_models(_ndcg(ours, fine_tuned=False))
 
 
 def gains_by_pie(ours: pd.DataFrame) -> PieMeans:
@@ -286,20 +286,17 @@ def gains_by_pie(ours: pd.DataFrame) -> PieMeans:
     Each fine-tuned model is compared with its zero-shot base model in the same mode, if both were
     run. The change of a base model is the mean over its trainings that are evaluated in the mode.
     """
-    by_training = _ndcg(ours, is_tuned=True)
+    by_training = _ndcg(ours, fine_tuned=True)
     fine_tuned = by_training.groupby(by_training.index.names, sort=False).mean()
-    zero_shot = _ndcg(ours, is_tuned=False).reindex(fine_tuned.index)
+    zero_shot = _ndcg(ours, fine_tuned=False).reindex(fine_tuned.index)
     return _average_over_models(fine_tuned - zero_shot)
 
 
-def _ndcg(ours: pd.DataFrame, *, is_tuned: bool) -> "pd.Series[float]":
-    """Return the nDCG@10 by model, query mode and PIE.
-
-    `is_tuned` selects the fine-tuned models; otherwise, the zero-shot models are selected.
-    """
+def _ndcg(ours: pd.DataFrame, *, fine_tuned: bool) -> "pd.Series[float]":
+    """Return the nDCG@10 of either fine-tuned or zero-shot models, by model, query mode and PIE."""
     is_ndcg = ours["measure"] == "ndcg_at_10"
-    is_zero_shot = ours["train_mode"] == ""
-    rows = ours[is_ndcg & ~is_zero_shot] if is_tuned else ours[is_ndcg & is_zero_shot]
+    is_fine_tuned = ours["train_mode"] != ""
+    rows = ours[is_ndcg & (is_fine_tuned == fine_tuned)]
     return rows.set_index(["model", "query_mode", "scope"])["ours"]
 
 
@@ -318,13 +315,9 @@ def _average_over_models(values: "pd.Series[float]") -> PieMeans:
     for model, mode in complete.index:
         modes_by_model[model].add(mode)
     shown_modes = max(modes_by_model.values(), key=len, default=set())
-    if not shown_modes:
-        # The empty set is a subset of the modes of every model.
-        averaged_models = []
-    else:
-        averaged_models = [
-            model for model, modes in modes_by_model.items() if shown_modes.issubset(modes)
-        ]
+    averaged_models = [
+        model for model, modes in modes_by_model.items() if modes and shown_modes.issubset(modes)
+    ]
     averaged = complete[complete.index.isin(averaged_models, level="model")]
     means = averaged.groupby(level="query_mode").mean()
     modes_in_order = [mode for mode in QUERY_MODES if mode in shown_modes]

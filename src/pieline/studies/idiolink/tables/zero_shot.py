@@ -297,7 +297,8 @@ def bm25(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     ]
     metrics = load_records(inputs.metrics, IdiolinkMetrics)
     notes = notes_on(metrics)
-    if any(record.tuning and not record.tuning.grid for record in metrics):
+    has_fixed_parameters = any(record.tuning and not record.tuning.grid for record in metrics)
+    if has_fixed_parameters:
         notes = (UNTUNED, *notes)
     return TableContent(
         heads=(headers(["Query"], columns),),
@@ -447,7 +448,8 @@ def released_run(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
     for model in inputs.models:
         rows = []
         for composition, mode in product(COMPOSITION_LABELS, QUERY_MODES):
-            if run_numbers := numbers_by_run.get((model.name, composition, mode)):
+            run_numbers = numbers_by_run.get((model.name, composition, mode))
+            if run_numbers:
                 labels = (model.label, COMPOSITION_LABELS[composition], mode_label(mode))
                 cells = tuple(_cell_of_released(run_numbers.get(name)) for name in column_names)
                 rows.append(Row(labels, cells))

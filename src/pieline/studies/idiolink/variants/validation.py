@@ -76,7 +76,7 @@ class TextVerdict(Record):
         votes: The votes: `valid` or `invalid`. If an answer has no vote on the text, the vote is
             the answer's outcome, or `missing` if the answer can be parsed but omits the text.
         label: Label with the majority of votes, or `undecided`.
-        failed: Number of votes by criterion that the text failed.
+        failed: For each criterion, the number of votes by which the text failed it.
         comments: Comments of the votes by which the text failed a criterion.
         answer_keys: For each vote, the key of the recorded answer.
     """

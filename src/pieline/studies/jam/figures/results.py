@@ -145,10 +145,10 @@ def _panels_of_drift(runs: Runs, inputs: DisplayInputs) -> dict[tuple[str, str],
     languages = languages_of([*printed, *runs]) or inputs.options["languages"]
     panels = {}
     for setting, language in product(settings, languages):
-        also_shown = reasoning if setting in _PAPER_SETTINGS else ()
+        shown_reasoning = reasoning if setting in _PAPER_SETTINGS else ()
         marks = [
-            *runs_in_panel(printed, setting, also_shown).values(),
-            *runs_in_panel(ours, setting, also_shown).values(),
+            *runs_in_panel(printed, setting, shown_reasoning).values(),
+            *runs_in_panel(ours, setting, shown_reasoning).values(),
         ]
         panels[setting, language] = _of_language(marks, language)
     return panels
@@ -245,6 +245,7 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
     for language in languages_of(by_run(metrics)):
         confused_models_by_variant = count_confused_runs(counted, language)
         bars[language] = _variants_by_confused_models(confused_models_by_variant.values())
+        # Without a counted run, the total is unknown.
         total = sum(bars[language]) if confused_models_by_variant else "–"
         printed_total = printed.get((f"jam.confusing_variants_{language}",))
         second_line = f"\n(printed: {printed_total['value']:g})" if printed_total else ""
@@ -269,8 +270,8 @@ def confused_models(inputs: DisplayInputs) -> Drawing:
 def _notes_on_counted_runs(all_runs: Runs, counted: Runs, inputs: DisplayInputs) -> list[str]:
     """Return notes on the runs that Figure 3 counts, and on the models that it does not count."""
     is_authors_form = inputs.options["form"] == "released"
-    reasoning = "" if is_authors_form else "; reasoning models zero-shot"
-    notes = [f"{title_of(COUNTED_SETTING)}, seed {COUNTED_SEED}{reasoning}."]
+    note_on_reasoning = "" if is_authors_form else "; reasoning models zero-shot"
+    notes = [f"{title_of(COUNTED_SETTING)}, seed {COUNTED_SEED}{note_on_reasoning}."]
     uncounted = [
         f"{label} ({get_language(language).label})"
         for language, label in models_not_counted(all_runs, counted, inputs)
@@ -697,7 +698,7 @@ def _add_legend(
         handles.append(mpl.patches.Patch(facecolor="none", edgecolor="#555555"))
         labels.append("filled: ours, on the sample data" if data == "sample" else "filled: ours")
         labels.append("hollow: printed")
-    lines = 1 + len(labels) // 2  # in two columns
+    lines = 1 + len(labels) // 2  # in two columns; a line is 0.15 inches high
     figure.set_figheight(figure.get_figheight() + 0.15 * lines)
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
 

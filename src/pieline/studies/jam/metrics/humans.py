@@ -48,7 +48,7 @@ class LabeledVariant(Frozen):
         variant_id: Variant id.
         first: Label by the first annotator.
         second: Label by the second annotator.
-        origin: Whether people gave the labels, or a simulation.
+        origin: Whether people or a simulation gave the labels.
         shown: Texts of the variant that the annotators saw; empty if unknown.
     """
 
@@ -189,8 +189,7 @@ def read_labels(*paths: str | Path) -> list[LabeledVariant]:
         names = ", ".join(str(path) for path in paths)
         raise UserError(problem, where=names, hint="name the files filled in by two people")
     _check_files_differ(paths)
-    first_person, second_person = labels_by_person
-    first_labels, second_labels = labels_by_person.values()
+    (first_person, first_labels), (second_person, second_labels) = labels_by_person.items()
     _check_all_labeled(second_person, second_labels, labels_of_other=first_labels)
     _check_all_labeled(first_person, first_labels, labels_of_other=second_labels)
     labeled_variants = []

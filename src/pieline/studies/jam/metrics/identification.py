@@ -83,7 +83,7 @@ def tags_of_idioms(tokens: Sequence[str], idioms: Sequence[str]) -> list[Tag]:
 
 
 def _first_occurrence(letters: str, letters_of_tokens: Sequence[str]) -> Span | None:
-    """Return the span of the first consecutive tokens that spell `letters`; else None.
+    """Return the span of the first consecutive tokens that spell `letters`; None if none do.
 
     Tokens without letters (punctuation) may be inside the span, but not at its ends.
     """
