@@ -133,7 +133,7 @@ class TableContent:
 
     @property
     def label_columns(self) -> int:
-        """Number of columns before the cells: label columns and, if any, a column of group titles."""
+        """Number of columns before the cells: labels and, if any, the column of group titles."""
         rows = self.groups[0].rows if self.groups else ()
         labels = len(rows[0].labels) if rows else 1
         return labels + 1 if self.titled else labels
