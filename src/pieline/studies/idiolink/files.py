@@ -38,7 +38,7 @@ def vectors(study: Idiolink, index: str, model: str, texts: str, seed: str) -> s
 
 
 def query_vectors(study: Idiolink, index: str, model: str, query_mode: str, seed: str) -> list[str]:
-    """Return a list with one path, that of the query embeddings in one query mode."""
+    """Return the path of the query embeddings in one query mode, as a list of one path."""
     return [vectors(study, index, model, query_mode, seed)]
 
 
@@ -61,9 +61,9 @@ def first_stage_run(study: Idiolink, model: str, index: str, query_mode: str) ->
 
 
 def archive_of_dataset(study: Idiolink, index: str) -> Archive | None:
-    """Return the first archive with current scoring files of an index; None if no archive has any.
+    """Return the first archive with current scoring files of an index; None if there is none.
 
-    The files are current if they were made from raw files with the same SHA-256 as this run's.
+    The files are current if they were made from raw files whose SHA-256 equals that of our files.
     """
     folder = str(Path(paths.scoring_files(index)["manifest"]).parent)
     for archive in study.project.archives:
@@ -114,7 +114,7 @@ def tuning_dataset(study: Idiolink, index: str) -> list[str]:
 
 
 def weights(study: Idiolink, model: str, seed: str) -> str | None:
-    """Return the path of the digests of a model's weights; None if no job writes the weights.
+    """Return the path of the file with the digests of weights; None if no job writes the weights.
 
     Jobs write the weights of fine-tuned models and of packed checkpoints.
     """
@@ -176,9 +176,9 @@ def candidates(study: Idiolink) -> str | None:
 
 
 def counted_candidates(study: Idiolink, origin: str) -> str | None:
-    """Return the path of the authors' candidate PIEs, to count with the texts of an origin.
+    """Return the path of the authors' list of candidate PIEs, which is counted with the texts.
 
-    The result is None for constructed texts, and if the list of candidates is unavailable.
+    The result is None if the texts are constructed, or if the list is unavailable.
     """
     return candidates(study) if origin == "released_format" else None
 
@@ -227,12 +227,12 @@ def of_collections(pattern: str) -> list[str]:
 
 
 def data_folder(origin: str) -> str:
-    """Return the folder of the texts of an origin; the texts are in the public format."""
+    """Return the folder of the texts of an origin, `constructed` or `released_format`."""
     return paths.CONSTRUCTED if origin == "constructed" else "results/raw/idiolink"
 
 
 def checked_files(study: Idiolink, origin: str) -> list[str]:
-    """Return the paths of the texts of an origin in all its available splits."""
+    """Return the paths of the texts of an origin (see `data_folder`) in all available splits."""
     return [
         f"{data_folder(origin)}/{split}/{name}.json"
         for split in models.splits(study, origin)

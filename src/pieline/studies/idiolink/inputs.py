@@ -73,7 +73,7 @@ def models_to_fine_tune(study: ConfiguredStudy) -> list[str]:
 
 
 def models_of_kinds(study: ConfiguredStudy, models: Iterable[str], *kinds: str) -> list[str]:
-    """Return the models whose kind in models.yaml is one of `kinds`."""
+    """Return those of `models` whose kind in models.yaml is one of `kinds`."""
     return [model for model in models if study.project.registry[model].kind in kinds]
 
 
@@ -150,7 +150,7 @@ def with_skipped_modes(
 
 
 def authors_run_file(study: ConfiguredStudy) -> Mapping[str, str]:
-    """Map the file name of the authors' scores to the path; empty unless the data is public."""
+    """Return the path of the authors' scores, by file name; empty unless the data is public."""
     if study.project.data != "released":
         return {}
     return {RELEASED_RUN: study.project.here(f"published/{RELEASED_RUN}.csv")}

@@ -46,7 +46,7 @@ def wildcards() -> dict[str, str]:
 
 
 def embedder_constraint(study: Idiolink) -> str:
-    """Return a regular expression that matches local embedders, including fine-tuned embedders."""
+    """Return a regular expression for the names of local embedders, including fine-tuned ones."""
     local_embedders = set(study.project.names("embedder")).difference(api_embedders(study))
     train_mode, loss = alternatives(QUERY_MODES), alternatives(get_args(Loss))
     return rf"({alternatives(local_embedders)})(\+({train_mode})\+({loss}))?"
@@ -59,7 +59,7 @@ def api_embedders(study: Idiolink) -> list[str]:
 
 
 def ranker_constraint(study: Idiolink) -> str:
-    """Return a regular expression that matches all ranking models."""
+    """Return a regular expression for the names of all models that rank documents."""
     other_rankers = study.project.constraint("bm25", *OWN_RANKERS, "predictions")
     return f"{embedder_constraint(study)}|{alternatives(api_embedders(study))}|{other_rankers}"
 
@@ -175,7 +175,7 @@ def pie_options(study: Idiolink) -> str:
 
 
 def splits(study: Idiolink, origin: str) -> list[str]:
-    """Return the available splits of an origin's texts.
+    """Return the splits that the texts of an origin (see `files.data_folder`) have.
 
     Only the user's own data can lack splits. In this data, only `test` is required.
     """

@@ -65,7 +65,7 @@ def dataset(index: str) -> dict[str, str]:
 
 
 def scoring_files(index: str) -> dict[str, str]:
-    """Map the name of each dataset file that scoring reads to its path; no file contains texts."""
+    """Map the name of each dataset file without texts, which scoring reads, to the file's path."""
     folder = f"results/datasets/idiolink/{index}"
     return {"meanings": f"{folder}/meanings.jsonl", "manifest": f"{folder}/manifest.json"}
 

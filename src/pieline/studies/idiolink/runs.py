@@ -207,7 +207,10 @@ def conditions(study: Idiolink, model: str, *extra_settings: str) -> Conditions:
 
 
 def _conditions_without_data(study: Idiolink, model: str, *extra_settings: str) -> Conditions:
-    """Return the conditions of a model's runs, without the conditions of the data."""
+    """Return the conditions of a model's runs, without the conditions of the data.
+
+    `extra_settings` are the names of further settings to record.
+    """
     settings = study.settings
     recorded = settings.model_dump(include={"top_k", "bootstrap_resamples", *extra_settings})
     base, training = paths.base_of(model), paths.training_of(model)
@@ -239,7 +242,7 @@ def _conditions_without_data(study: Idiolink, model: str, *extra_settings: str) 
 
 
 def data_conditions(study: Idiolink, origin: str) -> Conditions:
-    """Return the conditions under which the texts of an origin were made and counted."""
+    """Return the conditions of the texts of an origin, `constructed` or `released_format`."""
     if origin != "constructed":
         return study.mark_own_data(Conditions())
     construction = study.settings.construction

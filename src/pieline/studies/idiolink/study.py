@@ -98,7 +98,7 @@ def _check_construction(study: Idiolink, where: str) -> None:
 
 
 def _check_splits_for_training(study: Idiolink, where: str) -> None:
-    """Raise a `UserError` if models are fine-tuned on the user's own data without all splits."""
+    """Raise a `UserError` if models are to be fine-tuned, but the user's own data lacks a split."""
     available_splits = models.splits(study, study.settings.dataset)
     missing_splits = [split for split in SPLITS if split not in available_splits]
     if study.settings.finetuning.models and missing_splits:

@@ -50,7 +50,7 @@ def run_checks(texts: Sequence[LooseText]) -> dict[str, CheckResult]:
 
 
 class _TextKind(NamedTuple):
-    """Collection, PIE, domain and usage: texts for which these are equal are counted together."""
+    """Collection, PIE, domain and usage of texts. Texts of equal kind are counted together."""
 
     collection: str
     pie: str

@@ -87,7 +87,7 @@ def _check_spelling(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> N
 
 
 def _check_ids(texts_with_paths: Iterable[tuple[str | Path, PieText]]) -> None:
-    """Raise a `UserError` if texts whose ids state the same PIE or subject differ in it.
+    """Raise a `UserError` if ids state the same PIE or subject, but the texts have different ones.
 
     Ids that do not have the form of the public ids are not checked.
     """

@@ -59,7 +59,8 @@ QueryScores = dict[str, dict[str, float | None]]
 def score_queries(run: Scores, qrels: Scores, *, depth: int | None = None) -> QueryScores:
     """Return R-Precision and nDCG@10 (binary relevance) of each query, as fractions.
 
-    Queries in the qrels that are missing from the run score zero.
+    Queries in the qrels that are missing from the run score zero. A score is None if it depends on
+    more documents than the run keeps.
 
     Args:
         run: The ranking.
@@ -117,12 +118,12 @@ class IdiolinkMetrics(Measured):
     """Metrics of one run; all scores are fractions.
 
     Attributes:
-        overall, by_usage, by_subject, by_pie: Scores with the documents of the query's meaning as
+        overall, by_usage, by_subject, by_pie: Scores if the documents with the query's meaning are
             relevant.
-        same_meaning_and_subject: Scores with only the documents of the query's meaning and subject
-            as relevant.
-        same_subject: Scores with the documents of the query's subject as relevant. High scores mean
-            that the ranking depends on the topic.
+        same_meaning_and_subject: Scores if only the documents with the query's meaning and subject
+            are relevant.
+        same_subject: Scores if the documents with the query's subject are relevant. High scores
+            mean that the ranking depends on the topic.
         depth: Number of documents that the run keeps per query.
         tuning: Tuned BM25 parameters; null for other models.
         intervals: 95% bootstrap intervals of `overall` by metric. PIEs are resampled with all their

@@ -131,8 +131,8 @@ def compare_models(
     """Test differences in R-Precision and nDCG@10 between every two models in one query mode.
 
     Args:
-        scores: Mean scores over the queries of each PIE, by model. The second model of a pair comes
-            after the first model in this mapping.
+        scores: For each model, the mean scores over the queries of each PIE, by PIE. The second
+            model of a pair comes after the first model in this mapping.
         permutations: Maximum number of sign patterns (see `randomization_test`).
         resamples: Number of resamples of the PIEs for the intervals.
         seed: Seed of patterns and resamples, which all pairs share.

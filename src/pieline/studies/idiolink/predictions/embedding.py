@@ -171,7 +171,8 @@ def embed_documents(
         texts: Inputs of the model. For an input given as a string, all tokens are pooled.
         batch_size: Number of texts per forward pass; halved when memory runs out.
         progress: Whether to show a progress bar.
-        shards: Storage of finished parts, for resuming an interrupted job, if wanted.
+        shards: Storage of finished parts, from which an interrupted job resumes; None stores no
+            parts.
     """
     inputs = [QueryText(text) if isinstance(text, str) else text for text in texts]
     (vectors,) = _embed_all(
@@ -267,7 +268,7 @@ def embed_index(
 def follow_prompts(entry: ConfiguredEmbedder, model: SentenceTransformer) -> ConfiguredEmbedder:
     """Return an entry whose empty prefixes are replaced by the prompts in the checkpoint's files.
 
-    Prompts for queries and prefixes of queries both apply only to queries without an instruction.
+    Like `query_prefix`, a checkpoint's prompt for queries applies only without an instruction.
     """
     prefixes = {}
     if not entry.query_prefix and model.prompts.get("query"):

@@ -172,9 +172,9 @@ def require_pooling_in_files(location: str, where: str) -> None:
 
 
 def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str | None:
-    """Return the end token that a checkpoint's tokenizer_config.json adds to inputs, if any.
+    """Return the end token that `add_eos_token` in tokenizer_config.json adds; None if it adds none.
 
-    transformers 5 ignores this setting, `add_eos_token`, if there is a tokenizer.json.
+    transformers 5 ignores the setting `add_eos_token` if there is a tokenizer.json.
     """
     path = Path(location, "tokenizer_config.json")
     if not path.exists():
@@ -466,9 +466,8 @@ def backbone_of(model: SentenceTransformer) -> Any:
 def weights_digests(entry: EmbedderEntry, weights: str | Path | None = None) -> dict[str, str]:
     """Return the SHA-256 of the local files that `load_encoder` reads, by relative path.
 
-    Paths of an adapter's files start with `adapter/`.
-
-    Files from the Hugging Face Hub are not included, because the commit identifies them.
+    Paths of an adapter's files start with `adapter/`. Files from the Hugging Face Hub are not
+    included, because the commit identifies them.
 
     Args:
         entry: Entry of the model.

@@ -58,13 +58,13 @@ _UNPOOLED_HEAD = "<|embed|>\n"
 
 
 def plain_text(query: Query, *, query_prefix: str) -> QueryText:
-    """Return a query after a prefix; the span is the first occurrence of the query's span."""
+    """Return a prefix followed by a query; the span is located at its first occurrence."""
     start = query.sentence.find(query.span)
     return _prepend(query_prefix, query, start)
 
 
 def instructed_text(query: Query, *, instruction_format: str) -> QueryText:
-    """Return a query after its instruction; the span is the last occurrence of the query's span.
+    """Return an instruction followed by a query; the span is located at its last occurrence.
 
     The last occurrence counts because the instruction contains the query's span, too.
     """
@@ -135,7 +135,7 @@ class QueryFormat(Protocol):
 def text_in_mode(query: Query, entry: QueryFormat, mode: str) -> QueryText:
     """Return a model's input for a query in a query mode.
 
-    For models that have the same input in a span mode as in the sentence mode.
+    This function is only for models whose inputs in a span mode and its sentence mode are equal.
     """
     if mode.startswith("instruction"):
         return instructed_text(query, instruction_format=entry.instruction_format)

@@ -251,7 +251,7 @@ def write_run(path: str | Path, run: RankedRun, *, tag: str) -> None:
 
 
 def read_run(path: str | Path, *, top_k: int | None = None) -> RankedRun:
-    """Read a TREC run, gzipped if its name ends in .gz.
+    """Read a TREC run, which is gzipped if its name ends in .gz.
 
     Args:
         path: Path of the run.
@@ -422,7 +422,7 @@ def _check_not_shifted(
 def _count_topic(
     ranked_topics: Sequence[Sequence[tuple[str, str]]], topics: Sequence[tuple[str, str]]
 ) -> list[int]:
-    """For each ranking, count the documents that have the topic at the same place in `topics`."""
+    """Return how often each topic occurs in the ranking at the same index."""
     return [ranked.count(topic) for ranked, topic in zip(ranked_topics, topics, strict=True)]
 
 

@@ -45,7 +45,7 @@ class Shards:
         return cls(path.parent / f".{path.stem}.shards", key)
 
     def part(self, name: str) -> "Shards":
-        """Return the shards of one pass of the job, over the group of texts called `name`."""
+        """Return the shards for one group of the job's texts; `name` is the name of the group."""
         return Shards(self._folder, f"{self._key}-{name}")
 
     def load(self, number: int) -> tuple[Vectors, ...] | None:

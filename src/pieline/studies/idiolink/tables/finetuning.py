@@ -98,7 +98,7 @@ def finetuned(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 
 
 def count_seeds(seeds_of_numbers: Iterable[str]) -> int:
-    """Return the largest number of seeds in any of the strings, which separate seeds by spaces."""
+    """Return the largest number of seeds in a string; each string lists the seeds of one mean."""
     return max((len(seeds.split()) for seeds in seeds_of_numbers), default=0)
 
 
@@ -136,7 +136,8 @@ def best_trainings(ours: pd.DataFrame) -> Mapping[tuple[str, str, str], Any]:
 
     In the span modes, a model may have been trained on sentences or on spans. As in the paper, the
     training mode with the higher mean is used, separately for each metric. Only models trained with
-    the loss that `shown_loss` returns count, if the scores of all their seeds are known.
+    the loss that `shown_loss` returns are included, and only if the scores of all their seeds are
+    known.
 
     Args:
         ours: Means over seeds (see `finetuned_numbers`).
