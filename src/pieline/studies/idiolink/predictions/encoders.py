@@ -172,7 +172,7 @@ def require_pooling_in_files(location: str, where: str) -> None:
 
 
 def end_token_in_files(tokenizer: PreTrainedTokenizerBase, location: str) -> str | None:
-    """Return the end token that `add_eos_token` in tokenizer_config.json adds; None if it adds none.
+    """Return the end token that tokenizer_config.json sets; None if it sets no end token.
 
     transformers 5 ignores the setting `add_eos_token` if there is a tokenizer.json.
     """
