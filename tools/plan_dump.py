@@ -36,7 +36,7 @@ def dump(study: Study[Any]) -> dict[str, Any]:
     return {
         "targets": sorted(study.targets()),
         "raw": sorted(study.raw_files()),
-        "left out": {run.metrics: run.lacks for run in plan if run.lacks},
+        "left out": {run.metrics: run.impossible_because for run in plan if run.impossible_because},
         "metrics": {path: dump_metrics(plan.conditions(path), runs.get(path)) for path in metrics},
         "tasks": {task.recordings: json.loads(task.model_dump_json()) for task in tasks},
         "tables": {table.name: list(study.shown[table].metrics) for table in study.tables()},
@@ -48,7 +48,7 @@ def dump_metrics(conditions: Conditions | None, run: Run | None) -> dict[str, An
     """Return what a plan states about a metric file, which may have no run."""
     return {
         "conditions": conditions.model_dump(mode="json") if conditions else None,
-        "behind": list(run.behind) if run and not run.lacks else [],
+        "behind": list(run.behind) if run and not run.impossible_because else [],
         "archive": run.archive.name if run and run.archive else None,
     }
 
