@@ -59,7 +59,7 @@ def _recordings(study: Idiolink, model: str, task: str) -> str:
 
 
 def embedding(study: Idiolink, split: str, model: str, texts: str, seed: str) -> Embedding:
-    """Return the task that embeds texts of a split with an API.
+    """Return the task in which an API embeds texts of a split.
 
     `texts` is `documents`, or the query mode in which the queries are embedded.
     """

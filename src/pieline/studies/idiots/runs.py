@@ -17,6 +17,7 @@ from pieline.study import OWN_PROMPT, Study
 def configured_runs(study: Idiots) -> Iterator[Run]:
     """Yield all configured runs: models with their settings and seeds, and external predictions."""
     settings = study.settings
+    # Runs that differ only in the seed have the same conditions.
     cached_conditions = cache(lambda model, setting: conditions(study, model, setting))
     for model in settings.models:
         kind = study.project.entry(model).kind

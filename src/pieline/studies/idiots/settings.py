@@ -128,9 +128,9 @@ class IdiotsSettings(Settings):
         return self
 
     def settings_of(self, model: str) -> list[str]:
-        """Return the settings of a language model."""
+        """Return the prompt settings in which a language model is run."""
         return self.by_model.get(model, OfModel()).settings or self.settings
 
     def seeds_of(self, model: str) -> list[int]:
-        """Return the seeds of a language model."""
+        """Return the seeds with which a language model is run."""
         return self.by_model.get(model, OfModel()).seeds or self.seeds

@@ -28,7 +28,7 @@ def validate(study: Idiots, where: str) -> None:
 
 
 def _check_raw_files(study: Idiots) -> None:
-    """Raise a `UserError` if the user's own data contains the sentences in both formats."""
+    """Raise a `UserError` if the user's own data contains the sentences as TSV and as JSON."""
     project = study.project
     if not project.own_data:
         return
@@ -91,5 +91,7 @@ class IdiotsStudy(Study[IdiotsSettings]):
         files_to_read = [run.predictions for run in self.plan.made()]
         if files_to_read:
             files_to_read.append(paths.SENTENCES)
-        verdicts = {"verdicts": self.settings.verdicts} if self.settings.verdicts else {}
-        return self.items_of(self.plan.runs, self.settings.models, files_to_read, **verdicts)
+        further_files = {}
+        if self.settings.verdicts:
+            further_files["verdicts"] = self.settings.verdicts
+        return self.items_of(self.plan.runs, self.settings.models, files_to_read, **further_files)
