@@ -54,7 +54,8 @@ class IdiolinkItem(Item):
         for metric, run_values in metrics_and_columns(inputs):
             query_scores = read_text(query_scores_file(metric.path))
             for row in csv.DictReader(StringIO(query_scores)):
-                # The column of a custom metric is kept only if this class has a field for it.
+                # The column of a custom metric is kept only if this class has a field for it. An
+                # empty cell stands for an unknown value.
                 query_values = {
                     column: row[column] or None for column in row if column in cls.model_fields
                 }

@@ -60,19 +60,20 @@ class _TextKind(NamedTuple):
 
 def _find_wrong_counts(texts: Sequence[LooseText]) -> Iterator[CheckFinding]:
     """Find (PIE, domain) pairs with a wrong number of texts of a usage."""
-    actual = Counter(
+    actual_counts = Counter(
         _TextKind(text.collection, text.pie, text.subject, text.usage) for text in texts
     )
     pies = {text.pie for text in texts}
     domains = {text.subject for text in texts}
-    expected: Counter[_TextKind] = Counter()
+    expected_counts: Counter[_TextKind] = Counter()
     for collection, texts_per_usage in TEXTS_PER_PAIR.items():
         for usage, pie, domain in product(texts_per_usage, pies, domains):
-            expected[_TextKind(collection, pie, domain, usage)] = texts_per_usage[usage]
-    for kind in sorted(expected.keys() | actual.keys()):
-        if actual[kind] != expected[kind]:
-            counted = f"{actual[kind]} {kind.usage} {kind.collection}"
-            detail = f"{kind.pie!r}, {kind.domain}: {counted} instead of {expected[kind]}"
+            expected_counts[_TextKind(collection, pie, domain, usage)] = texts_per_usage[usage]
+    for kind in sorted(expected_counts.keys() | actual_counts.keys()):
+        actual, expected = actual_counts[kind], expected_counts[kind]
+        if actual != expected:
+            counted = f"{actual} {kind.usage} {kind.collection}"
+            detail = f"{kind.pie!r}, {kind.domain}: {counted} instead of {expected}"
             yield CheckFinding(texts=[], detail=detail)
 
 
