@@ -12,13 +12,13 @@ from pieline.plan import Plan, Run
 
 def extractions(plan: Plan) -> list[Extraction]:
     """Return the jobs that extract a plan's runs, one job per study, model and archive."""
-    groups: dict[tuple[str, str, str], list[Run]] = {}
+    runs_by_job: dict[tuple[str, str, str], list[Run]] = {}
     for run in plan:
         if run.archive:
-            groups.setdefault((run.study, run.model, run.archive.path), []).append(run)
+            runs_by_job.setdefault((run.study, run.model, run.archive.path), []).append(run)
     jobs: list[Extraction] = []
     extracted: set[str] = set()
-    for (study, model, archive_path), runs in groups.items():
+    for (study, model, archive_path), runs in runs_by_job.items():
         files: dict[str, str] = {}
         recordings: dict[str, str] = {}
         for run in runs:

@@ -239,11 +239,12 @@ def _compare_row(row: Mapping[str, Any], why: Callable[[Mapping[str, Any]], str]
     )
     if comparison.reproduced is not None:
         verdict = VERDICTS[comparison.reproduced]
+    elif row["ours"] is None:
+        verdict = NOT_RUN
     else:
-        verdict = NOT_RUN if row["ours"] is None else NOT_COMPARABLE
+        verdict = NOT_COMPARABLE
     texts = ("unit", "better", "seeds", "place", "kind", "origin", "what", *KEYS)
     return {
-        **dict.fromkeys(COLUMNS),
         **{name: row[name] for name in ("ours", "low", "high", "p_value", "p_holm", "printed")},
         **{name: row[name] or "" for name in texts},
         **_compare_with_released(row),

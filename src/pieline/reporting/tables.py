@@ -336,18 +336,17 @@ def shown(cell: Cell) -> ShownCell:
     our_deviation = cell.deviation.ours if cell.deviation else None
     printed_deviation = cell.deviation.printed if cell.deviation else None
     if number.printed is None:
-        printed, verdict = "", ""
+        printed = ""
     elif cell.text:
-        printed, verdict = f"{number.printed:g}", number.verdict
+        printed = f"{number.printed:g}"
     else:
         printed = _format_mean(number.printed, printed_deviation, number.decimals)
-        verdict = number.verdict
     return ShownCell(
         ours=cell.text or _format_mean(number.ours, our_deviation, number.decimals),
         printed=printed,
         best=cell.best,
         mark=cell.mark,
-        verdict=verdict,
+        verdict="" if number.printed is None else number.verdict,
         reason=number.reason,
         metrics=number.files,
         counts=number.counts,
@@ -432,12 +431,12 @@ class Column:
         """
         number = numbers.get(self.measure)
         text = ""
-        if number and self.p_value and number.p_holm is not None:
+        if self.p_value:
+            if number is None or number.p_holm is None:
+                return Cell()
             text = probability(number.p_holm)
         elif number and self.interval is not None:
             text = interval_text(number, self.interval)
-        elif self.p_value:
-            return Cell()
         deviation = numbers.get(f"{self.measure}{DEVIATION}")
         return Cell(number=number, deviation=deviation, text=text)
 

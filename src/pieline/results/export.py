@@ -115,10 +115,11 @@ def write_export(
                 "metrics": metric_file.path,
             }
             for score in scores_of(fields):
+                printed = None
                 covers_all_data = score.part in ("", "overall")
-                file_and_measure = (metric_file.path, score.metric)
-                compared = compared_numbers.get(file_and_measure) if covers_all_data else None
-                printed = _printed_as_fraction(compared)
+                if covers_all_data:
+                    compared = compared_numbers.get((metric_file.path, score.metric))
+                    printed = _printed_as_fraction(compared)
                 rows.append({**columns_of_run, **score._asdict(), "printed": printed})
     write_csv(path, EXPORT_COLUMNS, rows)
 

@@ -179,11 +179,12 @@ def _our_rows(tables: Sequence[TableNumbers]) -> pd.DataFrame:
 
     A number that several tables show has one row, which names all of these tables.
     """
-    frames = [
-        add_origin_and_tables(import_object(table.ours)(table.inputs), table.inputs)
-        for table in tables
-    ]
-    nonempty_frames = [frame for frame in frames if len(frame)]
+    nonempty_frames = []
+    for table in tables:
+        compute_rows = import_object(table.ours)
+        frame = add_origin_and_tables(compute_rows(table.inputs), table.inputs)
+        if len(frame):
+            nonempty_frames.append(frame)
     if not nonempty_frames:
         no_rows = OurNumbers("").frame()
         return add_origin_and_tables(no_rows, DisplayInputs())

@@ -118,7 +118,8 @@ class Statement(Frozen):
         left, relation, right = self._parts
         table = evaluate([left, right], columns)
         tolerance = _CLOSE + (self.within or 0)
-        holds_in_row = _compare(table[0] - table[1], relation, tolerance)
+        left_minus_right = table[0] - table[1]
+        holds_in_row = _compare(left_minus_right, relation, tolerance)
         if self.in_rows:
             return _judge_count(holds_in_row, self.in_rows)
         holds = bool(holds_in_row.all())

@@ -583,8 +583,9 @@ def _write_items(
         if study.items:
             evidence = import_object(study.items).evidence(metric, pool, depth)
         if evidence:
-            recordings = study.recordings.get(evidence["predictions"], "")
-            evidence["recording"] = recordings if Path(recordings).is_file() else None
+            recording = study.recordings.get(evidence["predictions"])
+            is_recorded = recording is not None and Path(recording).is_file()
+            evidence["recording"] = recording if is_recorded else None
             # Several metric files share the texts of a dataset, so these have their own file.
             for place, path in enumerate(pool.texts):
                 if path in evidence.values():
