@@ -285,7 +285,7 @@ class Project:
         return f"nothing is recorded, and {first_obstacle.what}" if first_obstacle else ""
 
     def execution_spec(self, model: str) -> str:
-        """Return the fields of a model's entry that affect its predictions, as JSON."""
+        """Return the fields of a model's entry that affect the model's predictions, as JSON."""
         return self.entry(model).execution_spec()
 
     def unpacked_weights(self, model: str) -> str | None:

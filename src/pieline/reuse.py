@@ -11,7 +11,7 @@ from pieline.plan import Plan, Run
 
 
 def extractions(plan: Plan) -> list[Extraction]:
-    """Return the jobs that extract a plan's runs, one job per study, model and archive."""
+    """Return the jobs that extract runs from archives, one per study, model and archive."""
     runs_by_job: dict[tuple[str, str, str], list[Run]] = {}
     for run in plan:
         if run.archive:

@@ -300,7 +300,7 @@ def _compare_sizes(size: str | None, row: Mapping[str, str]) -> StatedText:
 
 
 def _revision_of(entry: Mapping[str, Any]) -> str:
-    """Return the commit of an entry's checkpoint, or else what determines the model's version."""
+    """Return the commit of a checkpoint, or a text on what determines its version instead."""
     if entry.get("revision"):
         return str(entry["revision"])
     if entry["source"] == "api":

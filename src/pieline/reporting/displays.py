@@ -87,7 +87,7 @@ class Display:
 
     @property
     def maker(self) -> str:
-        """Name of the function `make` as `module:function`, which a job imports."""
+        """Name of the function `make` as `module:function`, with which a job imports it."""
         return f"{self.make.__module__}:{self.make.__qualname__}"
 
     @property

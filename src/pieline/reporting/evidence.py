@@ -36,7 +36,7 @@ class Pool:
         return content
 
     def add(self, path: str, name: str, make: Callable[[], Json]) -> None:
-        """Add the result of `make` as the text `name` of a dataset file, unless the text exists.
+        """Add the text `name` of a dataset file, as `make` returns it, unless the pool has it.
 
         Args:
             path: Path of the dataset file.

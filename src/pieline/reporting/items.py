@@ -62,7 +62,7 @@ class Item(Frozen, ABC):
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of the study's own columns, followed by the columns of all studies."""
+        """Return the names of the study's own columns, then those that all studies share."""
         shared_columns = list(Item.model_fields)
         own_columns = [name for name in cls.model_fields if name not in shared_columns]
         return own_columns + shared_columns

@@ -346,7 +346,7 @@ def _count_once(rows: Sequence[dict[str, Any]], prefer: Mapping[str, Mapping[str
 
     Args:
         rows: Fields of `Number`; `counts` is changed in place.
-        prefer: Preferred values of keys, by name of the file in published/.
+        prefer: Preferred values of keys, by name of the file with the printed number.
     """
     rows_by_place: dict[Place, list[dict[str, Any]]] = {}
     for row in rows:

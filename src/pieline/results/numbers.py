@@ -278,7 +278,7 @@ def kinds_of(numbers: Iterable[Number]) -> str:
 
 
 def ranked(texts: Iterable[str]) -> Counter[str]:
-    """Count how often each text occurs; sort by frequency, and ties alphabetically."""
+    """Count how often each text occurs; the most frequent text comes first, ties are sorted."""
     count_by_text = Counter(texts)
     by_frequency = sorted(count_by_text, key=lambda text: (-count_by_text[text], text))
     return Counter({text: count_by_text[text] for text in by_frequency})
@@ -404,7 +404,7 @@ def _hide_folder(path: Path) -> str:
 
 
 def _hide_folders(value: Any) -> Any:
-    """Return the value of a setting, in which `FOLDER` replaces the folder of absolute paths."""
+    """Return the value of a setting, with `FOLDER` instead of the folder of each absolute path."""
     if isinstance(value, Mapping):
         return {name: _hide_folders(inner) for name, inner in value.items()}
     if isinstance(value, list):

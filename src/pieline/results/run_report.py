@@ -237,7 +237,7 @@ class RunReport:
         return list(dict.fromkeys(files))
 
     def requirements(self) -> str:
-        """Return what comparing this run's numbers with the printed numbers requires, as JSON."""
+        """Return the `Requirements` for comparing this run with the printed numbers, as JSON."""
         return Requirements(
             models=requirement_by_model(self.project.registry),
             absent=self.absent(),
@@ -287,7 +287,7 @@ class RunReport:
         return [scores, counts, f"Open {Path('paper_tables/index.html').absolute()}"]
 
     def left_out(self) -> list[str]:
-        """Return lines that list the runs taken from archives, and impossible runs with reasons."""
+        """Return lines that list runs taken from archives, and impossible runs with the reasons."""
         lines = [line for study in self.studies for line in notes(study.plan, study.name)]
         for study in self.studies:
             runs_by_reason: dict[str, Counter[str]] = defaultdict(Counter)

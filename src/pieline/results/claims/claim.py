@@ -164,7 +164,7 @@ class Claim(Statement):
     @model_validator(mode="before")
     @classmethod
     def _add_shared_fields(cls, fields: Any) -> Any:
-        """Merge the fields of `shared` into every number from a table."""
+        """Merge the claim's `shared` fields into each of its numbers from a table."""
         if not isinstance(fields, dict) or "shared" not in fields:
             return fields
         without_shared = {name: value for name, value in fields.items() if name != "shared"}
@@ -241,7 +241,7 @@ def _check_names(claim: Claim, where: str) -> None:
 
 
 def _compare(difference: Any, relation: str, tolerance: float = _CLOSE) -> Any:
-    """Return whether a relation holds, given left minus right: for a number, or for each row."""
+    """Return whether a relation holds, given the difference left - right or one per row."""
     return {
         "==": abs(difference) <= tolerance,
         ">=": difference >= -tolerance,

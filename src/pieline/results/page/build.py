@@ -177,7 +177,7 @@ class ReproducedTable:
 
     @property
     def has_released(self) -> bool:
-        """Whether the authors' run has a score for one of the numbers."""
+        """Whether the authors' run has a score for one of the table's numbers."""
         numbers = [number for row in self.rows.values() for number in row.values()]
         return any(number.released is not None for number in numbers)
 
