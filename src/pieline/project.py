@@ -123,7 +123,7 @@ class Project:
 
     @cached_property
     def reference(self) -> Specs:
-        """Our reference entries of the papers' models, against which models.yaml is checked."""
+        """Our reference entries of the papers' models, with which models.yaml is compared."""
         return load_reference(self.here("published/model_entries.json"))
 
     def changed_entry(self, model: str) -> tuple[str, ...]:
