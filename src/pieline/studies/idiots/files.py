@@ -5,7 +5,7 @@ from typing import get_args
 from pieline.project import alternatives
 from pieline.studies.idiots import paths
 from pieline.studies.idiots.datasets import Origin
-from pieline.studies.idiots.paths import no_data, raw_name
+from pieline.studies.idiots.paths import no_data_reason, raw_name
 from pieline.studies.idiots.settings import DetectionSetting, IdiotsSettings
 from pieline.study import Study
 
@@ -35,7 +35,7 @@ def raw_files(study: Idiots) -> list[str]:
 
     The result is empty if the sentences are missing.
     """
-    if no_data(study):
+    if no_data_reason(study):
         return []
     files = [f"results/raw/{raw_name(study)}"]
     kinds_file = kinds(study)

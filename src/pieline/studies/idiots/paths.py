@@ -35,7 +35,7 @@ def raw_name(study: ConfiguredStudy) -> str:
     return TABLE
 
 
-def no_data(study: ConfiguredStudy) -> str:
+def no_data_reason(study: ConfiguredStudy) -> str:
     """Return the reason why the sentences are missing; empty if they are available."""
     name = raw_name(study)
     is_missing = study.project.data == "released" and not study.project.is_available(name)

@@ -121,7 +121,7 @@ class NegatedAnswer(DetectionAnswer):
 
 def detection_questions(
     sentences: Iterable[IdiotsSentence],
-    spec: LLMEntry,
+    entry: LLMEntry,
     prompt: Prompt,
     parameters: Mapping[str, Any],
     *,
@@ -135,7 +135,7 @@ def detection_questions(
 
     Args:
         sentences: Sentences to ask about.
-        spec: Entry of the model in models.yaml.
+        entry: Entry of the model in models.yaml.
         prompt: Prompt that contains the sentence.
         parameters: Request parameters, such as the temperature.
         setting: Name of the prompt setting.
@@ -144,16 +144,16 @@ def detection_questions(
     Raises:
         UserError: The model does not support this setting, or the prompt lacks the sentence.
     """
-    obstacle = unsupported_reason(spec, setting)
+    obstacle = unsupported_reason(entry, setting)
     if obstacle:
-        raise UserError(obstacle, where=spec.label, hint="remove the model or the setting")
+        raise UserError(obstacle, where=entry.label, hint="remove the model or the setting")
     prompt.check_shows("sentence")
     response_format = ANSWER_SCHEMA if setting == SCHEMA_SETTING else prompt.response_format
     request = {**parameters, "seed": seed, "response_format": response_format}
     questions = []
     for sentence in sentences:
         messages = prompt.messages(sentence=sentence.sentence)
-        questions.append(make_question(spec, messages, request, name=sentence.id))
+        questions.append(make_question(entry, messages, request, name=sentence.id))
     return questions
 
 

@@ -44,14 +44,14 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
                 conditions=cached_conditions(model, setting),
                 recordings=recordings,
                 behind=(predictions, paths.SENTENCES),
-                unsupported=paths.no_data(study) or _unsupported(study, model, setting),
+                unsupported=paths.no_data_reason(study) or _unsupported(study, model, setting),
                 archive=study.project.archive_with(metrics),
             )
 
 
 def impossible_runs(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
     """Return the reasons why runs cannot be made, by the path of the run's metric file."""
-    reason = paths.no_data(study)
+    reason = paths.no_data_reason(study)
     if reason:
         return {run.metrics: reason for run in runs}
     return Study.impossible_runs(study, runs)

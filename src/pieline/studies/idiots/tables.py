@@ -38,7 +38,7 @@ from pieline.studies.idiots.metrics import (
     ERRORS,
     DetectionMetrics,
 )
-from pieline.studies.idiots.paths import no_data
+from pieline.studies.idiots.paths import no_data_reason
 
 RUN = ("model", "setting", "seed")
 """Keys of a run."""
@@ -342,7 +342,7 @@ def dataset(numbers: pd.DataFrame, inputs: DisplayInputs) -> TableContent:
 def _dataset_inputs(study: ConfiguredStudy) -> DisplayInputs:
     """Return the inputs of the table of counts: the manifest, or a note on why there is none."""
     inputs = study.display_inputs()
-    reason = no_data(study)
+    reason = no_data_reason(study)
     if reason:
         return inputs.model_copy(update={"notes": (reason,)})
     return inputs.with_files(manifest=paths.MANIFEST)

@@ -84,7 +84,7 @@ class Role:
 
     Attributes:
         name: Name of the model in models.yaml.
-        spec: Entry of the model.
+        entry: Entry of the model in models.yaml.
         prompt: Prompt for the task.
         parameters: Parameters of the requests.
         times: For a writer, the maximum number of attempts per pair; for a validator, the number of
@@ -92,7 +92,7 @@ class Role:
     """
 
     name: str
-    spec: LLMEntry
+    entry: LLMEntry
     prompt: Prompt
     parameters: Mapping[str, Any]
     times: int
@@ -108,7 +108,7 @@ class Role:
         """
         self.prompt.check_shows("pie", **variables)
         messages = self.prompt.messages(pie=pie, **variables)
-        return make_question(self.spec, messages, self.parameters, sample=sample, name=name)
+        return make_question(self.entry, messages, self.parameters, sample=sample, name=name)
 
 
 class RoleTask(Task):

@@ -94,8 +94,10 @@ def attention_to_words(
         ValueError: No subtoken belongs to the attending words.
     """
     encoding = causal.tokenizer("".join(tokens), return_offsets_mapping=True, return_tensors="pt")
-    words = _words_of_subtokens(encoding.pop("offset_mapping")[0].tolist(), tokens)
-    query_subtokens = [subtoken for subtoken, word in enumerate(words) if word in queries]
+    word_by_subtoken = _words_of_subtokens(encoding.pop("offset_mapping")[0].tolist(), tokens)
+    query_subtokens = [
+        subtoken for subtoken, word in enumerate(word_by_subtoken) if word in queries
+    ]
     if not query_subtokens:
         raise ValueError("no sub-token belongs to the attending words")
     inputs = {name: tensor.to(causal.model.device) for name, tensor in encoding.items()}
@@ -106,7 +108,7 @@ def attention_to_words(
     to_subtokens = attention[:, :, query_subtokens, :].mean(axis=2)
     layers, heads, _ = to_subtokens.shape
     to_words = np.zeros((layers, heads, len(tokens)))
-    for subtoken, word in enumerate(words):
+    for subtoken, word in enumerate(word_by_subtoken):
         if word is not None:
             to_words[:, :, word] += to_subtokens[:, :, subtoken]
     return to_words
@@ -121,14 +123,14 @@ def _words_of_subtokens(
     exclusive; special tokens are empty.
     """
     word_ends = np.cumsum([len(token) for token in tokens])
-    words: list[int | None] = []
+    word_indices: list[int | None] = []
     for start, end in offsets:
         if end > start:
             # A subtoken may begin with the space before its word, so its last character counts.
-            words.append(int(np.searchsorted(word_ends, end - 1, side="right")))
+            word_indices.append(int(np.searchsorted(word_ends, end - 1, side="right")))
         else:
-            words.append(None)
-    return words
+            word_indices.append(None)
+    return word_indices
 
 
 def cue_shares(

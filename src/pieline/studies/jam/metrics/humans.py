@@ -180,9 +180,9 @@ def read_labels(*paths: str | Path) -> list[LabeledVariant]:
             or only one annotator labeled a variant. The message states the file and, if known, the
             line, task or annotator.
     """
-    is_one_csv_of_both = len(paths) == 1 and Path(paths[0]).suffix != ".json"
-    if is_one_csv_of_both:
-        return _read_csv_of_both(paths[0])
+    is_csv_of_both_annotators = len(paths) == 1 and Path(paths[0]).suffix != ".json"
+    if is_csv_of_both_annotators:
+        return _read_csv_of_both_annotators(paths[0])
     labels_by_person = _read_labels_by_person(paths)
     if len(labels_by_person) != 2:
         problem = f"labels by {pluralize(len(labels_by_person), 'annotator')} instead of 2"
@@ -258,7 +258,7 @@ def _check_all_labeled(
         raise UserError(problem, where=person, hint="have both label the same variants")
 
 
-def _read_csv_of_both(path: str | Path) -> list[LabeledVariant]:
+def _read_csv_of_both_annotators(path: str | Path) -> list[LabeledVariant]:
     """Read one CSV that contains the labels of both annotators."""
     values_hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
     header_hint = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
