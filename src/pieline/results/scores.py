@@ -167,8 +167,7 @@ def _order_rows(
     def place_of_model(labeled_row: tuple[str, _Row]) -> int:
         """Return the place of the row's model in `first_models`; other models come last."""
         _, row = labeled_row
-        is_first = row.model in first_models
-        return first_models.index(row.model) if is_first else len(first_models)
+        return first_models.index(row.model) if row.model in first_models else len(first_models)
 
     lines: list[tuple[str, _Row | None]] = []
     for group in dict.fromkeys(group for group, _ in rows):

@@ -57,8 +57,25 @@ _METRIC_FILES = re.compile(r'(?<=data-metrics=")[^"]*')
 """Metric files of a cell in a table's HTML, separated by spaces."""
 
 
+class _PrintedNumbers:
+    """Base class of a view with numbers that a paper prints."""
+
+    numbers: list[Number]
+
+    @property
+    def differing(self) -> list[Number]:
+        """The paper's numbers that were compared but not reproduced."""
+        return [number for number in self.numbers if number.verdict == "not reproduced"]
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """Reasons why the paper's numbers were not compared, with the count of each reason."""
+        reasons = [first_reason(number) for number in self.numbers]
+        return ranked(reason for reason in reasons if reason)
+
+
 @dataclass(frozen=True)
-class TableView:
+class TableView(_PrintedNumbers):
     """A table on the page, or a list of printed numbers without a table of ours.
 
     Attributes:
@@ -108,16 +125,6 @@ class TableView:
         return f"absent-{self.study.name}-{self.title.replace(' ', '-')}"
 
     @property
-    def differing(self) -> list[Number]:
-        """The paper's numbers that were compared but not reproduced."""
-        return _differing(self.numbers)
-
-    @property
-    def reasons(self) -> Counter[str]:
-        """Reasons why the paper's numbers were not compared, with the count of each reason."""
-        return _count_reasons(self.numbers)
-
-    @property
     def needs(self) -> list[str]:
         """Requirements for comparing the numbers that were not compared, most frequent first."""
         return list(ranked(need for number in self.numbers for need in number.needs))
@@ -129,17 +136,12 @@ class TableView:
 
 
 @dataclass(frozen=True)
-class StudyView:
+class StudyView(_PrintedNumbers):
     """A study on the page: the printed numbers, and the tables in the paper's order."""
 
     study: ShownStudy
     numbers: list[Number]
     tables: list[TableView]
-
-    @property
-    def differing(self) -> list[Number]:
-        """The paper's numbers that were compared but not reproduced."""
-        return _differing(self.numbers)
 
     def section_of(self, number: Number) -> str:
         """Return the HTML id of the section that lists a number."""
@@ -147,16 +149,6 @@ class StudyView:
             if number in table.numbers:
                 return table.id
         raise ValueError(f"in no table: {number}")
-
-    @property
-    def reasons(self) -> Counter[str]:
-        """Reasons why the paper's numbers were not compared, with the count of each reason."""
-        return _count_reasons(self.numbers)
-
-
-def _count_reasons(numbers: Iterable[Number]) -> Counter[str]:
-    reasons = [first_reason(number) for number in numbers]
-    return ranked(reason for reason in reasons if reason)
 
 
 @dataclass(frozen=True)
@@ -239,10 +231,6 @@ def _figure_view(study: ShownStudy, shown: Shown, options: Sequence[str]) -> Fig
             digest = sha256_of(canonical_json(inputs).encode())
     command = shlex.join(["snakemake", "--cores", "all", *options, "--", shown.files["pdf"]])
     return FigureView(study, shown, command, digest)
-
-
-def _differing(numbers: Iterable[Number]) -> list[Number]:
-    return [number for number in numbers if number.verdict == "not reproduced"]
 
 
 @dataclass(frozen=True)

@@ -171,9 +171,9 @@ def _choose_references(
 
     def place(score: RowScore) -> int:
         """Return the place of a score's model in `reference_models`; other models come last."""
-        model = score.number.model
-        is_reference = model in reference_models
-        return reference_models.index(model) if is_reference else len(reference_models)
+        if score.number.model in reference_models:
+            return reference_models.index(score.number.model)
+        return len(reference_models)
 
     references = sorted(run_scores, key=place)[:_MOST_REFERENCES]
     if printed_scores:
