@@ -121,14 +121,11 @@ RECALL_SPECIFICITY = Figure(
 
 def _add_legend_of_runs(figure: Drawing, axis: Axes) -> None:
     """Draw a legend with our runs, followed by the models with printed scores."""
-    all_handles, all_labels = axis.get_legend_handles_labels()
-    handles, labels = [], []
-    for is_printed in (False, True):
-        for handle, label in zip(all_handles, all_labels, strict=True):
-            if label.endswith(_PRINTED) == is_printed:
-                handles.append(handle)
-                labels.append(label)
-    add_legend(figure, handles, labels)
+    handles, labels = axis.get_legend_handles_labels()
+    entries = list(zip(handles, labels, strict=True))
+    # The sort keeps the order of our runs, and that of the printed models.
+    entries.sort(key=lambda entry: entry[1].endswith(_PRINTED))
+    add_legend(figure, [handle for handle, _ in entries], [label for _, label in entries])
 
 
 def add_legend(figure: Drawing, handles: Sequence[Artist], labels: Sequence[str]) -> None:

@@ -222,10 +222,7 @@ class Detection(Task):
         return load_jsonl(self.inputs["sentences"], IdiotsSentence)
 
 
-def read_detection(
-    answer: Answer,
-    record: type[DetectionAnswer] = DetectionAnswer,
-) -> Parsed[DetectionAnswer]:
+def read_detection(answer: Answer, record: type[DetectionAnswer]) -> Parsed[DetectionAnswer]:
     """Parse the last JSON object that contains a verdict, the field `hasIdiom`, in an answer.
 
     The outcome is `unparseable` if the last object and the objects directly before it have

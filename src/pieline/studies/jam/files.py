@@ -271,8 +271,7 @@ def raw_files(study: Jam) -> list[str]:
         raw_paths.add(released_originals(study, language))
         raw_paths.add(extra_pie_source(study, language))
         raw_paths.add(released_variants(study, language))
-    main_runs = study.plan.made(experiment="")
-    for run in main_runs:
+    for run in study.plan.made(experiment=""):  # without side experiments
         language = run.where["language"]
         if run.kind == "encoder" and not run.archive:
             raw_paths.add(paths.DEV_SPLIT.format(language=language))

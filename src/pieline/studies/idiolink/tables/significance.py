@@ -261,8 +261,7 @@ def by_pie_numbers(inputs: DisplayInputs) -> pd.DataFrame:
             numbers.add(keys, RANKING, scores, files=[path], obstacles=obstacles)
     frame = numbers.frame()
     is_zero_shot = frame["train_mode"] == ""
-    fine_tuned = over_seeds(frame[~is_zero_shot])
-    return pd.concat([frame[is_zero_shot], fine_tuned], ignore_index=True)
+    return pd.concat([frame[is_zero_shot], over_seeds(frame[~is_zero_shot])], ignore_index=True)
 
 
 def hardest_first(ours: pd.DataFrame, means: PieMeans) -> list[str]:

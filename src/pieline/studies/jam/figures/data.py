@@ -125,10 +125,11 @@ def _remark_on_dropped(count_by_reason: Mapping[str, int]) -> str:
     """Return a remark with the number of dropped sentences per reason; empty if there are none."""
     if not count_by_reason:
         return ""
-    counts = []
-    for reason, count in sorted(count_by_reason.items()):
-        # Keep each number on one line with its reason.
-        counts.append(f"{count} {_REASONS[reason]}".replace(" ", "\N{NO-BREAK SPACE}"))
+    # Keep each number on one line with its reason.
+    counts = [
+        f"{count} {_REASONS[reason]}".replace(" ", "\N{NO-BREAK SPACE}")
+        for reason, count in sorted(count_by_reason.items())
+    ]
     return textwrap.fill(f"dropped: {', '.join(counts)}", _REMARK_WIDTH)
 
 

@@ -600,8 +600,8 @@ def _label_marks(axis: Axes, marks: Sequence[_Mark], numbers: Mapping[str, int])
     marker_boxes = []
     for mark in marks:
         x, y = axis.transData.transform((mark.x, mark.y))
-        width_in_points = mark.area**0.5
-        half_width = width_in_points / 2 * pixels_per_point
+        # The width of a marker is about the square root of its area.
+        half_width = mark.area**0.5 / 2 * pixels_per_point
         marker_boxes.append(
             Bbox.from_extents(x - half_width, y - half_width, x + half_width, y + half_width)
         )
@@ -658,10 +658,11 @@ def _draw_scatter_plots(
     _add_legend(figure, marks, shapes, data)
     models = {mark.key.model: mark.model for mark in _printed_first(marks)}
     numbers = {name: number for number, name in enumerate(models, start=1)}
-    numbered_models = []
-    for name, model in models.items():
-        # Keep each number on one line with the label of the model.
-        numbered_models.append(f"{numbers[name]} {model.label}".replace(" ", "\N{NO-BREAK SPACE}"))
+    # Keep each number on one line with the label of the model.
+    numbered_models = [
+        f"{numbers[name]} {model.label}".replace(" ", "\N{NO-BREAK SPACE}")
+        for name, model in models.items()
+    ]
     all_notes = [f"{', '.join(numbered_models)}."]
     all_notes += _notes_on_unreadable(runs, models)
     all_notes += _notes_on_moved(marks, drawn_marks)
