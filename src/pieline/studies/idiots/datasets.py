@@ -106,7 +106,11 @@ def read_sentences(path: str | Path) -> list[IdiotsSentence]:
 
 
 def _read_raw_file(path: str | Path) -> list[IdiotsSentence]:
-    """Read the sentences of a TSV or a JSON array, and validate each record on its own."""
+    """Read the sentences of a TSV or a JSON array, and validate each record on its own.
+
+    Raises:
+        UserError: The file contains no sentences, or a record is invalid.
+    """
     if Path(path).suffix.lower() == ".tsv":
         records = _read_tsv(path)
     else:
@@ -248,7 +252,11 @@ def _is_mostly(text: str, language: Literal["english", "spanish"]) -> bool:
 
 
 def _read_tsv(path: str | Path) -> list[dict[str, str]]:
-    """Read the rows of a TSV file; the fields may be quoted as in a CSV file."""
+    """Read the rows of a TSV file; the fields may be quoted as in a CSV file.
+
+    Raises:
+        UserError: The file has no rows, or it cannot be read.
+    """
     try:
         numbered_rows = read_table(path, [], delimiter="\t", hint=_HINT)
     except UserError:

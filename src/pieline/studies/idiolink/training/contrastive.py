@@ -297,6 +297,9 @@ class _Training:
         """Update the weights once and return the loss.
 
         If memory runs out, the step is repeated with the same random draws and less memory.
+
+        Raises:
+            UserError: Memory is insufficient for a single text, or the loss cannot be computed.
         """
         while True:
             cpu_state, gpu_states = torch.get_rng_state(), torch.cuda.get_rng_state_all()

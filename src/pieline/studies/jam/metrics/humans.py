@@ -219,6 +219,9 @@ def _read_labels_by_person(paths: Sequence[str | Path]) -> dict[str, dict[str, _
     """Read the labels in filled-in forms or Label Studio exports, by person and variant id.
 
     The name of a person consists of the path of the file and, in an export, the annotator.
+
+    Raises:
+        UserError: The columns are wrong, a label is unknown, or a person labels a variant twice.
     """
     labels_by_person: dict[str, dict[str, _OneLabel]] = defaultdict(dict)
     for path in paths:
@@ -259,7 +262,12 @@ def _check_all_labeled(
 
 
 def _read_csv_of_both_annotators(path: str | Path) -> list[LabeledVariant]:
-    """Read one CSV that contains the labels of both annotators."""
+    """Read one CSV that contains the labels of both annotators.
+
+    Raises:
+        UserError: A column is missing, a label is unknown, a variant occurs twice, origins are
+            mixed, or there are no labels.
+    """
     values_hint = f"{_LABELS}, of {', '.join(get_args(Origin))}"
     header_hint = f"use the header {','.join(COLUMNS)}, or name the files filled in by two people"
     labeled_variants: list[LabeledVariant] = []
