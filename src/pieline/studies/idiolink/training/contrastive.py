@@ -299,7 +299,8 @@ class _Training:
         If memory runs out, the step is repeated with the same random draws and less memory.
 
         Raises:
-            UserError: Memory is insufficient for a single text, or the loss cannot be computed.
+            UserError: Memory is insufficient for a single text, the loss is not finite, or a span
+                is truncated entirely.
         """
         while True:
             cpu_state, gpu_states = torch.get_rng_state(), torch.cuda.get_rng_state_all()
