@@ -94,10 +94,10 @@ def test_a_copy_under_another_run_is_rejected(
         for mode in ("record", "replay"):
             with pytest.raises(UserError) as error:
                 asked(other, mode=mode)
-            hint = "the file is a copy: restore or delete it, and ask again"
-            if other == OTHER_MODEL:
-                rename = "`pieline recordings rename one two`"
-                hint = f"if the entry was renamed, run {rename}; otherwise {hint}"
+            hint = (
+                "if the entry was renamed, run `pieline recordings rename OLD NEW`; otherwise the"
+                " file is a copy: restore or delete it, and ask again"
+            )
             assert str(error.value) == (
                 f"{copy}:1: an answer of openai/test-model recorded for the run {RUN}, not for"
                 f" {other}; {hint}"

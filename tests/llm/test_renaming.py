@@ -46,7 +46,7 @@ def test_a_renamed_entry_keeps_its_answers(folder: Path, how: str) -> None:
         (folder / f"{OLD}.jsonl.replaced").write_bytes(b"")
         if how != "in place":
             shutil.copytree((folder / OLD).parent, (folder / NEW).parent)
-            with pytest.raises(UserError, match="run `pieline recordings rename old new`"):
+            with pytest.raises(UserError, match="run `pieline recordings rename OLD NEW`"):
                 asked(folder, spec, NEW)
         if how == "moved":
             shutil.rmtree((folder / OLD).parent)
@@ -62,6 +62,26 @@ def test_a_renamed_entry_keeps_its_answers(folder: Path, how: str) -> None:
         assert [item.file for item in ledger.spending().reserved] == [f"{NEW}.jsonl"]
     with pytest.raises(UserError, match="no recordings of old"):
         rename("old", "new", spec, settings_for(folder))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "ask/{}",
+        "idiolink_construction/{}/write_pies",
+        "jam_neutral/english/{}",
+        "jam_neutral/english/{}/gpt-zero_shot-42",
+        "jam_variants/english/{}",
+    ],
+)
+def test_the_model_may_be_any_part_of_a_run(folder: Path, run: str) -> None:
+    with FaultServer(own_ids) as server:
+        spec = spec_for(server.api_base)
+        before = asked(folder, spec, run.format("old"))
+        path = folder / f"{run.format('new')}.jsonl"
+        assert rename("old", "new", spec, settings_for(folder)) == {path: 4}
+        assert asked(folder, spec, run.format("new")) == before
+        assert len(server.requests) == 4
 
 
 @pytest.mark.parametrize(

@@ -117,19 +117,12 @@ class Line(NamedTuple):
     def check_run(self, run: str) -> None:
         """Raise a `UserError` if the answer was recorded for a run other than `run`."""
         if self.run not in ("", run):
-            hint = "the file is a copy: restore or delete it, and ask again"
-            old_and_new_name = renamed_entry(self.run, run)
-            if old_and_new_name:
-                arguments = " ".join(old_and_new_name)
-                hint = (
-                    f"if the entry was renamed, run `pieline recordings rename {arguments}`;"
-                    f" otherwise {hint}"
-                )
             raise UserError(
                 f"an answer of {self.question().model} recorded for the run {self.run}, not for"
                 f" {run}",
                 where=f"{self.path}:{self.number}",
-                hint=hint,
+                hint="if the entry was renamed, run `pieline recordings rename OLD NEW`; otherwise"
+                " the file is a copy: restore or delete it, and ask again",
             )
 
     def fault(self, what: str) -> UserError:
@@ -153,35 +146,13 @@ def run_name(path: str | Path, folder: str | Path) -> str:
     return Path(below).as_posix().removesuffix(".jsonl")
 
 
-def entry_of(run: str) -> str:
-    """Return the model's name in models.yaml from the name of a run.
+def with_entry(run: str, old: str, new: str) -> str:
+    """Return the name of a run with `new` in place of `old`, the name of its model.
 
-    Runs are named `.../MODEL/LAST`, or `ask/MODEL` if `pieline ask` asked the questions. Runs that
-    write variants (`jam_variants`, `jam_neutral`) have other names, so they cannot be renamed.
+    The model's name is a whole part of a run's name, for example of `jam/english/MODEL/SETTING`,
+    `jam_variants/english/MODEL` or `ask/MODEL`.
     """
-    folder, _, last = run.rpartition("/")
-    if folder == "ask":
-        return last
-    _, _, model = folder.rpartition("/")
-    return model
-
-
-def with_entry(run: str, model: str) -> str:
-    """Return the name of a run with `model` in place of the model's name (see `entry_of`)."""
-    folder, _, last = run.rpartition("/")
-    if folder == "ask":
-        return f"ask/{model}"
-    parent, _, _ = folder.rpartition("/")
-    return f"{parent}/{model}/{last}"
-
-
-def renamed_entry(old_run: str, new_run: str) -> tuple[str, str] | None:
-    """Return the old and the new model if two run names differ only in the model, else None."""
-    old_model, new_model = entry_of(old_run), entry_of(new_run)
-    if old_run == new_run or not old_model or not new_model:
-        return None
-    differ_only_in_model = with_entry(old_run, new_model) == new_run
-    return (old_model, new_model) if differ_only_in_model else None
+    return "/".join(new if part == old else part for part in run.split("/"))
 
 
 def belongs_to(path: str | Path, run: str) -> bool:

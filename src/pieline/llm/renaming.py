@@ -15,7 +15,6 @@ from pieline.llm.recordings import (
     Line,
     check_conflicts,
     count_lines,
-    entry_of,
     foreign_file,
     raw_lines,
     read_lines,
@@ -104,7 +103,9 @@ def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[P
         lines_by_key: dict[str, list[bytes]] = {}
         for path in files:
             for line in read_lines(path):
-                _check_question(line, run, old, entry, settings)
+                if line.run and with_entry(line.run, old, new) != run:
+                    raise line.fault(f"recorded for the run {line.run}")
+                _check_question(line, entry, settings)
                 lines_by_key.setdefault(line.key, []).append(_with_run(line, run))
         lines = sort_lines(lines_by_key)
         check_conflicts(lines, target)
@@ -126,28 +127,24 @@ def _find_sources(old: str, new: str, folder: Path) -> dict[Path, list[Path]]:
     sources: dict[Path, list[Path]] = {}
     for path in recording_files(folder):
         run = run_name(path, folder)
-        model = entry_of(run)
-        if model == old:
-            target = folder / f"{with_entry(run, new)}.jsonl"
+        new_run = with_entry(run, old, new)
+        if new_run != run:
+            target = folder / f"{new_run}.jsonl"
             sources.setdefault(target, []).append(path)
-        elif model == new and any(entry_of(line.run) == old for line in read_lines(path)):
+        elif new in run.split("/") and any(old in line.run.split("/") for line in read_lines(path)):
             sources.setdefault(path, []).append(path)
     return sources
 
 
-def _check_question(line: Line, run: str, old: str, entry: LLMEntry, settings: LLMSettings) -> None:
+def _check_question(line: Line, entry: LLMEntry, settings: LLMSettings) -> None:
     """Raise a `UserError` unless the entry would ask the recorded question at the same address.
 
     Args:
         line: Line of a recordings file.
-        run: Name of the run with the new name of the entry.
-        old: Old name of the entry.
         entry: Entry of the new name.
         settings: Settings for querying the model.
     """
     answer, question = line.check(), line.question()
-    if line.run not in ("", run, with_entry(run, old)):
-        raise line.fault(f"recorded for the run {line.run}")
     new_question = make_question(
         entry, question.messages, question.parameters, sample=question.sample
     )
