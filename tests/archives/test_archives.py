@@ -23,7 +23,7 @@ from pieline.archives.manifest import (
     member_sidecar,
     read_archive,
 )
-from pieline.archives.reading import load_archives
+from pieline.archives.reading import load_archives, stated_conditions
 from pieline.beyond.extended import Extended
 from pieline.beyond.idiolink.study import ExtendedIdiolink
 from pieline.beyond.settings import BeyondIdiolink
@@ -389,6 +389,18 @@ class TestStatedConditions:
         assert conditions.deviations == (deviation,)
         named = {name: value for name, value in values.items() if value is not None}
         assert named.items() <= getattr(conditions, part).items()
+
+    def test_each_difference_in_a_nested_setting_is_a_deviation(self) -> None:
+        stated = Conditions(settings={"parameters": {"temperature": 0.3, "top_p": 1}})
+        configured = Conditions(settings={"parameters": {"temperature": 0.7, "top_p": 0.9}})
+        run = ArchivedRun(metrics="m.json", conditions=stated, raw={"a.tsv": "0"}, files=("p",))
+        conditions = stated_conditions(
+            run, configured, scoring=(), defaults={}, digest=lambda _: "0"
+        )
+        assert conditions.deviations == (
+            "parameters: temperature 0.3, this configuration 0.7",
+            "parameters: top p 1, this configuration 0.9",
+        )
 
     def test_a_deviation_of_the_configuration_is_not_one_of_the_archive(self) -> None:
         assert read_from(archive_of(idiolink()), top_k=50).deviations == (

@@ -61,21 +61,24 @@ def stated_conditions(
     """
     stated = run.conditions
     ignored = {*scoring, *CHANGE_NO_NUMBER}
-    differences = {
-        **dict(_differences(stated.settings, configured.settings, defaults, ignored)),
-        **dict(_differences(stated.weights, configured.weights, defaults, ignored)),
-    }
+    # A name can occur several times: for each different value in a nested setting.
+    differences = [
+        *_differences(stated.settings, configured.settings, defaults, ignored),
+        *_differences(stated.weights, configured.weights, defaults, ignored),
+    ]
+    differing_names = {name for name, _ in differences}
     current_names = {*defaults, *configured.settings, *configured.weights}
     removed_names = {*stated.settings, *stated.weights} - current_names
     reasons = [
         deviation
         for deviation in configured.deviations
-        if not _starts_with_name(deviation, differences)
+        if not _starts_with_name(deviation, differing_names)
     ]
     reasons += [
         deviation for deviation in stated.deviations if _starts_with_name(deviation, removed_names)
     ]
-    reasons += [*differences.values(), *_differing_inputs(run, digest)]
+    reasons += [description for _, description in differences]
+    reasons += _differing_inputs(run, digest)
     settings = {
         **{name: value for name, value in stated.settings.items() if name not in scoring},
         **{name: value for name, value in configured.settings.items() if name in scoring},
@@ -102,7 +105,10 @@ def _differences(
     defaults: Defaults,
     ignored: Collection[str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name of each setting whose stated and configured values differ, and how."""
+    """Yield the name of each setting whose stated and configured values differ, and how.
+
+    For nested settings, the outermost name is yielded once for each difference.
+    """
     for name in sorted({*stated, *configured} - set(ignored)):
         theirs, ours = stated.get(name), configured.get(name)
         if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
