@@ -47,8 +47,8 @@ def study_classes() -> dict[str, type[Study[Any]]]:
         module = importlib.import_module(f"{studies.__name__}.{package}.study")
         for attribute in vars(module).values():
             is_class = isinstance(attribute, type) and issubclass(attribute, Study)
-            is_imported = getattr(attribute, "__module__", "") != module.__name__
-            if is_class and not is_imported:
+            is_defined_here = getattr(attribute, "__module__", "") == module.__name__
+            if is_class and is_defined_here:
                 classes[attribute.name] = attribute
     return classes
 
@@ -125,8 +125,8 @@ class Config(Settings):
         return settings
 
     def rows_of(self, table: str) -> RowChoice:
-        """Return which rows a result table shows, according to the setting `tables`."""
-        return self.tables.get(table) or self.tables.get("rows", "paper")
+        """Return which models' rows a result table shows, according to the setting `tables`."""
+        return self.tables.get(table, self.tables.get("rows", "paper"))
 
 
 @cache
@@ -203,14 +203,14 @@ def name_source(error: UserError, sources: dict[str, Mapping[str, Any]]) -> User
         error: Error raised by `load_config` or `load_studies`.
         sources: Settings by file; later files take precedence.
     """
-    setting = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
-    keys = setting[1].split(".") if setting else []
+    match = re.match(r"config\.yaml: (?:unknown key ')?([\w.-]+)", str(error))
+    keys = match[1].split(".") if match else []
     while keys:
         for file in reversed(sources):
             if _contains(sources[file], keys):
                 where = error.where.replace("config.yaml", file, 1)
                 return UserError(error.what, where=where, hint=error.hint)
-        keys.pop()
+        keys.pop()  # look for the section that contains the setting
     return error
 
 
@@ -294,15 +294,16 @@ def load_studies(config: Config, registry: Registry, root: Path) -> dict[str, St
 
 def _check_tables(config: Config, loaded: Mapping[str, Study[Any]]) -> None:
     """Raise a `UserError` if `tables` names an unknown table or a table without models."""
-    named = config.tables.keys() - {"rows"}
-    if not named:
+    # The key `rows` applies to all tables.
+    named_tables = config.tables.keys() - {"rows"}
+    if not named_tables:
         return
     result_tables: list[str] = []
     for study in loaded.values():
         for display, inputs in study.shown.items():
             if display.kind == "table" and inputs.shows_models:
                 result_tables.append(display.name)
-    unknown = sorted(named.difference(result_tables))
+    unknown = sorted(named_tables.difference(result_tables))
     if unknown:
         raise UserError(
             f"this configuration has no result table {unknown[0]!r}",

@@ -64,8 +64,9 @@ class SidecarGraph:
         """Return the SHA-256 of each original input of the files with these sidecars, by path."""
         digests: dict[str, str] = {}
         for sidecar in sidecars:
-            originals = [file for file in sidecar.made_from if not self.sidecar(file)]
-            digests.update({file: sidecar.made_from[file] for file in originals})
+            originals = [path for path in sidecar.made_from if not self.sidecar(path)]
+            for path in originals:
+                digests[path] = sidecar.made_from[path]
         return digests
 
 
@@ -153,6 +154,7 @@ def _archived_run(
     """
     made_from = load_sidecar(metrics).made_from
     all_predictions = [path for path in made_from if path.startswith(PREDICTIONS)]
+    # The first of `ArchivedRun.files` must be `predictions`.
     prediction_files = list(dict.fromkeys([predictions, *all_predictions]))
     check_made([metrics, *prediction_files])
     sidecars = graph.sidecars_behind(predictions)
@@ -170,8 +172,9 @@ def _archived_run(
         packages.update(sidecar.packages)
         if sidecar.path.startswith("results/training/"):
             training_logs += [path for path in sidecar.outputs if path.endswith("/training.json")]
-    has_recordings = bool(sidecars[0].answers)
-    recordings = f"recordings/{predictions.removeprefix(PREDICTIONS)}" if has_recordings else ""
+    recordings = ""
+    if sidecars[0].answers:  # the sidecar of `predictions`
+        recordings = f"recordings/{predictions.removeprefix(PREDICTIONS)}"
     return ArchivedRun(
         metrics=metrics,
         conditions=conditions,
@@ -227,7 +230,7 @@ def _read_members(
 
 
 def _sidecar_content(path: str) -> bytes:
-    """Return the content of the member with the sidecar of a file.
+    """Return the sidecar of a file as the content of an archive member.
 
     In an archive, the field `path` of a sidecar is the name of the sidecar itself.
     """

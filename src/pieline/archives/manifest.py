@@ -128,7 +128,7 @@ class Manifest(Record):
     digest: str = ""
 
     def required(self) -> list[str]:
-        """Return the names of all members that may be extracted, so they must exist."""
+        """Return the names of the members that must exist because they may be extracted."""
         names: list[str] = []
         for run in self.runs:
             names += run.members_to_extract

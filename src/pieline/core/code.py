@@ -21,7 +21,7 @@ LIBRARY = ("pieline",)
 
 
 def modules_behind(modules: Iterable[str], packages: tuple[str, ...] = LIBRARY) -> list[str]:
-    """Return the given modules and all modules that importing them executes, sorted by name.
+    """Return the given modules and all modules that run when these are imported, sorted by name.
 
     Importing a module also executes its parent packages. Modules outside `packages` are omitted.
     """

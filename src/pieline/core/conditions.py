@@ -29,7 +29,7 @@ class Conditions(Frozen):
     deviations: tuple[str, ...] = ()
 
     def with_own_data(self, label: str, paper: str) -> "Conditions":
-        """Return a copy of the conditions with the user's own data as a setting and a deviation.
+        """Return a copy that states the user's own data as a setting and as a deviation.
 
         Args:
             label: Label of the user's data.
@@ -43,7 +43,7 @@ class Conditions(Frozen):
         )
 
     def with_limit(self, limit: int) -> "Conditions":
-        """Return a copy of the conditions with a limit on the data as a setting and a deviation.
+        """Return a copy that states a limit on the data as a setting and as a deviation.
 
         Args:
             limit: Number of items used, counted from the start of the data.
@@ -89,7 +89,7 @@ class RunIdentity(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Inputs and conditions of a job, as fields of a metric file (explained in `Measured`)."""
+    """Inputs and conditions of a job, as fields of a `MetricRecord` or `Measured` record."""
 
     computed_from: Mapping[str, str] = dataclass_field(default_factory=dict)
     conditions: Conditions = NO_CONDITIONS

@@ -60,7 +60,11 @@ def _extension(path: str | Path) -> str:
 
 
 def _json_rows(path: str | Path, hint: str) -> Iterator[tuple[int, object]]:
-    """Yield each object of a JSONL file or JSON array, with its line or its number in the array."""
+    """Yield the objects of a JSONL file with their line numbers, or of a JSON array with positions.
+
+    Raises:
+        UserError: The file cannot be read, or is not JSON.
+    """
     text = read_text(path)
     if text.lstrip().startswith("["):
         try:
@@ -79,7 +83,11 @@ def _json_rows(path: str | Path, hint: str) -> Iterator[tuple[int, object]]:
 
 
 def _parquet_rows(path: str | Path) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file."""
+    """Return the rows of a Parquet file.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
     # Import lazily: loading takes 0.2 s, and few predictions are in Parquet.
     import pyarrow
     from pyarrow import parquet
@@ -139,8 +147,8 @@ def _comparable_text(row: Mapping[str, Any]) -> str:
 
 def align_rows(
     rows: Iterable[tuple[int, R]], sentences: Mapping[str, str], *, where: str | Path
-) -> Iterator[tuple[int, R]]:
-    """Return an iterator over the line number and row of each sentence, in the sentences' order.
+) -> list[tuple[int, R]]:
+    """Return the line number and row of each sentence, in the order of the sentences.
 
     Args:
         rows: Line number and row of each prediction.
@@ -160,8 +168,9 @@ def align_rows(
                 where=f"{where}:{line}",
                 hint="predict each sentence once",
             )
-        rows_by_id[row.id], lines_by_id[row.id] = row, line
-    check_ids(lines_by_id, [*sentences], "sentences", where=where)
+        rows_by_id[row.id] = row
+        lines_by_id[row.id] = line
+    check_ids(lines_by_id, list(sentences), "sentences", where=where)
     for row in rows_by_id.values():
         if row.sentence and text_key(row.sentence) != text_key(sentences[row.id]):
             ours, theirs = quote_both(sentences[row.id], row.sentence)
@@ -170,4 +179,4 @@ def align_rows(
                 where=f"{where}:{lines_by_id[row.id]}",
                 hint="check the ids, or remove the column sentence",
             )
-    return ((lines_by_id[sentence_id], rows_by_id[sentence_id]) for sentence_id in sentences)
+    return [(lines_by_id[sentence_id], rows_by_id[sentence_id]) for sentence_id in sentences]

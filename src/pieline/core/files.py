@@ -212,9 +212,11 @@ def files_below(folder: str | Path, *endings: str) -> list[Path]:
     """
     files: list[Path] = []
     for parent, _, names in os.walk(folder, followlinks=True):
-        for path in (Path(parent, name) for name in names):
-            has_ending = not endings or path.suffix in endings
-            if has_ending and path.is_file():
+        for name in names:
+            path = Path(parent, name)
+            if endings and path.suffix not in endings:
+                continue
+            if path.is_file():
                 files.append(path)
     return sorted(files)
 

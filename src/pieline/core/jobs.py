@@ -172,8 +172,8 @@ def optional_folder(digest_lists: Sequence[str]) -> str | None:
     """Return the folder that is an optional input of a rule, or None if the input is empty.
 
     Args:
-        digest_lists: The input: the path of the list of the folder's digests, or a list with at
-            most one such path.
+        digest_lists: The input: the path of the file that lists the digests of the folder's
+            files, or a list with at most one such path.
     """
     digest_list = optional(digest_lists)
     return folder_of(digest_list) if digest_list else None
@@ -211,8 +211,8 @@ def pin_threads(number: int) -> None:
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(number)
     threadpool_limits(number)
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(number)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(number)
 
 
 def _end_with(pid: int) -> None:

@@ -15,8 +15,8 @@ class Measure(Generic[R]):
     """A quantity in a metric record.
 
     Attributes:
-        name: Name of the measure, and of the column with the printed numbers in published/, where
-            the suffix `_pct` may follow.
+        name: Name of the measure. The column with the printed numbers in published/ has the same
+            name, possibly with the suffix `_pct`.
         value: Function that returns the value in a record, converted to `unit`, or None if the
             value is unknown.
         interval: Function that returns the 95% interval in a record, converted to `unit`, or None
@@ -84,6 +84,8 @@ def share(
 
     def percentage_interval(record: R) -> Interval | None:
         fractions = interval(record)
-        return fractions and Interval(low=100 * fractions.low, high=100 * fractions.high)
+        if fractions is None:
+            return None
+        return Interval(low=100 * fractions.low, high=100 * fractions.high)
 
     return Measure(name, percentage, percentage_interval, unit=unit, **options)

@@ -244,6 +244,7 @@ def check_ids(
         )
     if problems:
         line_suffix = f":{line_of_id[unknown[0]]}" if unknown else ""
+        # If no id is missing, the unknown ids may be of sentences that `limit` excludes.
         limit_hint = "" if missing else ", of which the setting `limit` keeps only the first"
         hint = f"predict the {things} of the dataset{limit_hint}"
         raise UserError("; ".join(problems), where=f"{where}{line_suffix}", hint=hint)

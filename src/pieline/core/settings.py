@@ -67,7 +67,12 @@ def _declaration(field: FieldInfo) -> Any:
 def declared_settings(
     section: type[BaseModel], prefix: str = ""
 ) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the dotted name and the field of each setting in a section and in nested sections."""
+    """Yield the dotted name and the field of each setting in a section and in nested sections.
+
+    Args:
+        section: Class of the section.
+        prefix: Start of the names: empty, or the name of the section and a dot.
+    """
     for name, field in section.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -107,14 +112,14 @@ class Settings(Frozen):
             accepted_types = set(_types_in(cls.model_fields[name].annotation))
             accepts_numbers = bool(accepted_types & {int, float})
             accepts_booleans = bool(accepted_types & {bool, object, Any})
-            if not accepts_numbers or accepts_booleans:
-                continue
-            check = _reject_booleans if str in accepted_types else _reject_ambiguous_numbers
-            has_default = field_schema["schema"]["type"] == "default"
-            parent = field_schema["schema"] if has_default else field_schema
-            parent["schema"] = core_schema.no_info_before_validator_function(
-                check, parent["schema"]
-            )
+            if accepts_numbers and not accepts_booleans:
+                check = _reject_booleans if str in accepted_types else _reject_ambiguous_numbers
+                # The schema of a field with a default contains the schema of the given values.
+                has_default = field_schema["schema"]["type"] == "default"
+                parent = field_schema["schema"] if has_default else field_schema
+                parent["schema"] = core_schema.no_info_before_validator_function(
+                    check, parent["schema"]
+                )
         return schema
 
     # A pydantic validator would appear in the error locations of union fields.
@@ -122,7 +127,8 @@ class Settings(Frozen):
         """Raise a `ValueError` if a list repeats an item or a string contains braces."""
         for name in type(self).model_fields:
             value = getattr(self, name)
-            for list_or_item in value.values() if isinstance(value, dict) else [value]:
+            values = value.values() if isinstance(value, dict) else [value]
+            for list_or_item in values:
                 items = list_or_item if isinstance(list_or_item, list) else [list_or_item]
                 for position, item in enumerate(items):
                     if item in items[:position]:
@@ -137,7 +143,7 @@ def _has_braces(item: object) -> bool:
 
 
 def _reject_booleans(value: Any) -> Any:
-    """Return a value; raise a `ValueError` for a boolean in it, which pydantic reads as 1 or 0."""
+    """Return a value; raise a `ValueError` if it contains a boolean, which pydantic accepts."""
     for item in _items(value):
         if isinstance(item, bool):
             raise ValueError(f"{str(item).lower()} is not a number")

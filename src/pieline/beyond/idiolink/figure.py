@@ -70,11 +70,12 @@ def shortcuts(inputs: DisplayInputs) -> Drawing:
 def _line_by_model(inputs: DisplayInputs) -> dict[str, dict[str, Any]]:
     """Return the appearance of each model's line, as keyword arguments of matplotlib.
 
-    Line styles distinguish the colors in grey print.
+    The line styles also differ, because some colors look alike in grey print.
     """
     import matplotlib as mpl
 
     dark_colors = mpl.color_sequences["tab10"]
+    # In tab20, the dark and light colors alternate.
     light_colors = mpl.color_sequences["tab20"][1::2]
     colors = cycle([*dark_colors, *light_colors])
     styles = cycle(["-", "--", ":", "-."])

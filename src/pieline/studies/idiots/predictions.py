@@ -394,7 +394,7 @@ def read_predictions(
             answers fit the next or previous sentences better.
     """
     text_by_id = {sentence.id: sentence.sentence for sentence in sentences}
-    numbered_rows = list(align_rows(read_rows(path, ForeignDetection), text_by_id, where=path))
+    numbered_rows = align_rows(read_rows(path, ForeignDetection), text_by_id, where=path)
     places = [f"{path}:{line}" for line, _ in numbered_rows]
     rows = [row for _, row in numbered_rows]
     if all(row.has_idiom is None for row in rows):
