@@ -51,14 +51,15 @@ def export_records(
     if not scores_by_run:
         raise UserError("no finished run", where="paper_tables/numbers.csv")
     studies = {scores[0].study for scores in scores_by_run.values()}
-    items = {study: _items_by_run(study) for study in studies}
+    items_by_study = {study: _items_by_run(study) for study in studies}
     for path, scores in scores_by_run.items():
         study = scores[0].study  # all scores of a run are of one study
         metric = load_metric_file(path)
         record = _record(metric, scores, data)
         record["retrieved_timestamp"] = str(time)
         record_path = _path_without_extension(study, record)
-        if rows := items[study].get(path):
+        rows = items_by_study[study].get(path)
+        if rows:
             samples = list(_samples(study, metric, rows, record))
             lines = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
             record["detailed_evaluation_results"] = {
@@ -75,13 +76,13 @@ def export_records(
 
 def _scores_by_run(is_selected: Callable[[str], bool]) -> dict[str, list[Number]]:
     """Return the scores of each selected run, by metric file."""
-    scores: dict[str, list[Number]] = defaultdict(list)
+    scores_by_path: dict[str, list[Number]] = defaultdict(list)
     for number in read_numbers("paper_tables/numbers.csv"):
         if len(number.files) == 1 and _is_score(number):
             [path] = number.files
             if _is_of_one_run(path) and is_selected(path):
-                scores[path].append(number)
-    return scores
+                scores_by_path[path].append(number)
+    return scores_by_path
 
 
 def _is_of_one_run(path: str) -> bool:
@@ -110,10 +111,10 @@ def _items_by_run(study: str) -> dict[str, list[Json]]:
     path = Path("results", "items", f"{study}.parquet")
     if not path.is_file():
         raise UserError("is missing", where=path, hint="finish the run (target all)")
-    rows = defaultdict(list)
+    rows_by_metric_file = defaultdict(list)
     for row in pq.read_table(path).to_pylist():
-        rows[row["metrics"]].append(row)
-    return rows
+        rows_by_metric_file[row["metrics"]].append(row)
+    return rows_by_metric_file
 
 
 def _model_id(metric: MetricFile) -> str:

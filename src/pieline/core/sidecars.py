@@ -212,9 +212,10 @@ def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
     sidecar_by_path: dict[str, Sidecar] = {}
     for path in paths:
         if is_made(path):
-            # The two paths are equal unless the input lists the digests of a folder.
-            for file_or_folder in dict.fromkeys((folder_of(path), path)):
-                sidecar_by_path[file_or_folder] = load_sidecar(file_or_folder)
+            folder = folder_of(path)
+            if folder != path:
+                sidecar_by_path[folder] = load_sidecar(folder)
+            sidecar_by_path[path] = load_sidecar(path)
     for path, sidecar in sidecar_by_path.items():
         _check_content(path, sidecar, known)
     for path, sidecar in sidecar_by_path.items():
@@ -222,7 +223,10 @@ def check_made(paths: Iterable[str], known: Digests | None = None) -> None:
 
 
 def _check_inputs(path: str, sidecar: Sidecar, known: Digests) -> None:
-    """Check that the inputs of a file, if they still exist, have the digests in its sidecar."""
+    """Check that the inputs of a file, if they still exist, have the digests in its sidecar.
+
+    `known` contains the digests of the files that were hashed so far.
+    """
     existing_inputs = {
         file: digest for file, digest in sidecar.made_from.items() if Path(file).exists()
     }
@@ -279,7 +283,7 @@ def check_kept(
                 _check_content(path, sidecar_by_path[path], known)
         except UserError as error:
             problem_by_path[path] = error
-    edited = set(problem_by_path)
+    edited = set(problem_by_path)  # files and folders
     edited_files: set[str] = set()
     for path in edited:
         if path in sidecar_by_path:
@@ -401,7 +405,7 @@ def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
     Returns:
         Versions by package, for each path.
     """
-    packages: dict[str, dict[str, str]] = {}
+    packages_by_file: dict[str, dict[str, str]] = {}
     unvisited = [*paths]
     visited: set[str] = set()
     while unvisited:
@@ -413,8 +417,8 @@ def packages_behind(paths: Iterable[str]) -> dict[str, dict[str, str]]:
         unvisited += [*sidecar.made_from, *sidecar.outputs]
         if sidecar.packages:
             for file in sidecar.files:
-                packages[file] = dict(sidecar.packages)
-    return dict(sorted(packages.items()))
+                packages_by_file[file] = dict(sidecar.packages)
+    return dict(sorted(packages_by_file.items()))
 
 
 def check_digests(

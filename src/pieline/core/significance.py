@@ -86,8 +86,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p-values corrected by Holm's step-down procedure, in the original order."""
     corrected = [0.0] * len(p_values)
     largest_so_far = 0.0
-    from_smallest = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    for rank, index in enumerate(from_smallest):
+    indices_from_smallest = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    for rank, index in enumerate(indices_from_smallest):
         remaining_tests = len(p_values) - rank
         adjusted = min(1.0, remaining_tests * p_values[index])
         largest_so_far = max(largest_so_far, adjusted)

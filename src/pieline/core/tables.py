@@ -90,7 +90,10 @@ def read_table(
 def _header_problem(
     header: Sequence[str], columns: Collection[str], more: Collection[str] | None
 ) -> str | None:
-    """Describe the first problem of a header; None if the header has the right columns."""
+    """Describe the first problem of a header; None if the header has the right columns.
+
+    The header must have all `columns`, and may also have the columns `more` (None: any columns).
+    """
     allowed = {*columns, *(more or ())}
     unknown = [column for column in header if column not in allowed]
     for column in columns:

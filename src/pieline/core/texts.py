@@ -68,11 +68,9 @@ def _look_alike(one: str, other: str) -> bool:
         return True
     if len(one) != len(other):
         return False
+    pairs = [first + second for first, second in zip(one, other, strict=True) if first != second]
     # A character outside ASCII may look like any other character.
-    return all(
-        character == other_character or not (character + other_character).isascii()
-        for character, other_character in zip(one, other, strict=True)
-    )
+    return not any(pair.isascii() for pair in pairs)
 
 
 def _escape(text: str) -> str:

@@ -131,10 +131,12 @@ def copy_file(
     check_lfs_pointers(source)
     with atomic_path(output) as temporary:
         shutil.copyfile(source, temporary)
-        if upstream and (problem := upstream.mismatch(temporary)):
-            raise UserError(problem, where=source, hint="replace the file in the mirror")
-        if upstream and not upstream.identity:
-            _print_unknown_digest(name, temporary, f"copied from {source}")
+        if upstream:
+            problem = upstream.mismatch(temporary)
+            if problem:
+                raise UserError(problem, where=source, hint="replace the file in the mirror")
+            if not upstream.identity:
+                _print_unknown_digest(name, temporary, f"copied from {source}")
 
 
 def download(
@@ -174,11 +176,12 @@ def download(
             if problem := expected.mismatch(temporary):
                 raise UserError(problem, where=upstream.url, hint=if_changed)
             if digest_file:
+                relation = "the same as at"
                 if is_first_download:
                     write_text(digest_file, f"{sha256(temporary)}\n")
-                relation = "recorded as that of" if is_first_download else "the same as at"
-                note = f"{relation} the first download in {digest_file}"
-                _print_unknown_digest(name, temporary, note)
+                    relation = "recorded as that of"
+                remark = f"{relation} the first download in {digest_file}"
+                _print_unknown_digest(name, temporary, remark)
     except urllib.error.HTTPError as error:
         raise UserError(f"HTTP status {error.code}", where=upstream.url, hint=if_offline) from None
     except (urllib.error.URLError, OSError, HTTPException) as error:
@@ -278,6 +281,7 @@ def verify(
     if is_released({name: path}, upstream):
         return Verification(verified="digest")
     if name in upstream:
+        # A wrong size or digest explains the difference between the counts.
         problem = upstream[name].mismatch(path) or problem
     return Verification(problem=problem) if problem else Verification(verified="counts")
 

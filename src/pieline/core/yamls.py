@@ -89,7 +89,8 @@ def parse_yaml(text: str, *, where: str | Path, lines_above: int = 0) -> Any:
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         line_from_zero = error.problem_mark.line if error.problem_mark else 0
-        problem, where = error.problem, f"{where}:{lines_above + line_from_zero + 1}"
+        problem = error.problem
+        where = f"{where}:{lines_above + line_from_zero + 1}"
     except yaml.reader.ReaderError as error:
         problem = f"{error.reason} (character 0x{error.character:02x})"
     except (ValueError, RecursionError) as error:  # invalid date or number, or deep nesting

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 from pieline.languages.language import AnswerWords
@@ -113,9 +114,8 @@ def _relevant_clauses(clauses: Sequence[tuple[list[str], str]]) -> Iterator[list
         clauses: Words of each clause, and the punctuation that closes it.
     """
     stop_before = ""
-    for position, (clause, stop) in enumerate(clauses):
-        is_last = position + 1 == len(clauses)
-        next_clause = [] if is_last else clauses[position + 1][0]
+    end: tuple[list[str], str] = ([], "")
+    for (clause, stop), (next_clause, _) in pairwise([*clauses, end]):
         is_about_others = _mentions(clause, "others") and not _mentions(clause, "literal")
         is_explanation = _explains_literal_meaning(clause, stop, stop_before, next_clause)
         if not is_about_others and not is_explanation:
@@ -231,6 +231,7 @@ def _calls_wrong(sentence: str) -> bool:
     """Return whether a sentence states that the answer is wrong: "I was wrong"."""
     stop_before = ""
     for clause, stop in _clauses(sentence):
+        # "to bark up the wrong tree (be wrong)"
         is_meaning = stop_before in _BEFORE_MEANING
         # "Wrong: …" alone is a label.
         fewest_words = 3 if stop == ":" else 2
@@ -281,6 +282,7 @@ def _is_labeled_answer(sentence: str) -> bool:
         stop == ":" and _mentions(label, "answers") and _words_about_answers().issuperset(label)
     )
     content = {word for clause, _ in clauses_after_label for word in clause}
+    # A word that is not about answers is part of a phrase.
     names_phrase = not _words_about_answers().issuperset(content)
     return (
         is_label

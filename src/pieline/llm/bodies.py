@@ -127,7 +127,10 @@ def is_filtered_error(body: Any, *, by_message: bool = True) -> bool:
 
 
 def _states_filter(name: str, text: str, *, by_message: bool) -> bool:
-    """Return whether the text in a field of an error states that a filter rejected the request."""
+    """Return whether the text in a field of an error states that a filter rejected the request.
+
+    `name` is the name of the field. See `is_filtered_error` for `by_message`.
+    """
     code = re.sub(r"[\W_]", "", text.lower())
     if name in _CODE_FIELDS and _FILTER_CODE.fullmatch(code):
         return True
@@ -222,7 +225,7 @@ def _add_message(message: Body, output: _Output) -> None:
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
         output.refusals.append(refusal)
-    elif refusal and not any(output.texts):
+    elif refusal and not any(output.texts):  # for example `"refusal": true`
         output.refusals.append(_to_short_json(refusal))
 
     tool_calls = message.get("tool_calls")
@@ -230,6 +233,7 @@ def _add_message(message: Body, output: _Output) -> None:
     calls.append(message.get("function_call"))
     for call in calls:
         if isinstance(call, Mapping):
+            # An element of `tool_calls` has the name and the arguments in its field `function`.
             function = call.get("function")
             output.calls.append(_to_tool_call(function if isinstance(function, Mapping) else call))
 
@@ -265,12 +269,14 @@ def _read_responses(body: Body) -> _Output:
     is_explained = status == _INCOMPLETE and bool(reason)
     output.reasons = [reason] if is_explained else [status, reason]
     items = body.get("output")
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, Mapping) and item.get("type", "message") == "message":
-            _add_content(item.get("content"), output)
-        else:
-            _add_part(item, output)
-    output.thoughts = ["\n\n".join(output.thoughts)]  # each is a summary of its own
+    if isinstance(items, list):
+        for item in items:
+            if isinstance(item, Mapping) and item.get("type", "message") == "message":
+                _add_content(item.get("content"), output)
+            else:
+                _add_part(item, output)
+    # The thoughts are separate summaries, not the parts of one text.
+    output.thoughts = ["\n\n".join(output.thoughts)]
     return output
 
 
@@ -305,10 +311,12 @@ def _add_part(part: Any, output: _Output) -> None:
     if isinstance(part, str):
         output.texts.append(part)
         return
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if not isinstance(part, Mapping) or not isinstance(kind, str | None):
+    if not isinstance(part, Mapping):
         output.unread.append(part)
-    # Gemini's parts have no type.
+        return
+    kind = part.get("type")  # Gemini's parts have no type
+    if not isinstance(kind, str | None):
+        output.unread.append(part)
     elif kind in _THOUGHT_KINDS or (kind is None and part.get("thought")):
         output.thoughts += _thought_texts(part)
     elif kind == "refusal" and isinstance(part.get("refusal"), str):
@@ -318,9 +326,10 @@ def _add_part(part: Any, output: _Output) -> None:
     elif kind is None and isinstance(part.get("functionCall"), dict):
         output.calls.append(_to_tool_call(part["functionCall"]))
     elif kind in ("text", "output_text", None) and isinstance(part.get("text"), str):
-        # Some providers mark the text of a refusal.
-        is_refusal = part.get("refusal") is True
-        (output.refusals if is_refusal else output.texts).append(part["text"])
+        if part.get("refusal") is True:  # Some providers mark the text of a refusal.
+            output.refusals.append(part["text"])
+        else:
+            output.texts.append(part["text"])
     elif part.keys() != {"thoughtSignature"}:  # a signature alone has no content
         output.unread.append(part)
 
@@ -341,7 +350,8 @@ def _thought_texts(part: Body) -> Iterator[str]:
     names = "thinking", "thought", "reasoning", "reasoning_content", "text", "summary", "content"
     for name in names:
         content = part.get(name)
-        for element in content if isinstance(content, list) else [content]:
+        elements = content if isinstance(content, list) else [content]
+        for element in elements:
             if isinstance(element, str):
                 yield element
             elif isinstance(element, Mapping):
@@ -413,6 +423,7 @@ def token_counts(body: Body) -> dict[str, int | None]:
     if not (input_tokens or output_tokens):
         return {}
     counts = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+    # `_sum` returns 0 for a missing field, so a 0 is no reported count.
     optional_counts = {
         "cached_tokens": _first_count(
             details.get("cached_tokens"),

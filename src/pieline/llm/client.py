@@ -25,6 +25,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -220,6 +221,7 @@ def _ask_missing(
         try:
             asyncio.run(_send_questions(run, question_set, secret, address, bar))
         except UserError:
+            # If our server ended, the reason is more helpful than the failed request.
             exit_error = server.exit_error() if server else None
             if exit_error:
                 raise exit_error from None
@@ -257,12 +259,9 @@ def _take_turn(question_set: _QuestionSet, report: Callable[[str], None]) -> Ite
     Waits until no other run uses the file or, unless the model is local, queries the provider.
     """
     spec, path = question_set.spec, question_set.path
-
-    def waiting_report(what: str) -> Callable[[], None]:
-        return lambda: report(f"waiting for another run that is asking {what}")
-
+    message = "waiting for another run that is asking"
     # Runs that share a recordings file take turns.
-    with lock(path.parent, f"{path.name}.turn", waiting_report(spec.label)):
+    with lock(path.parent, f"{path.name}.turn", partial(report, f"{message} {spec.label}")):
         _accept_foreign_answers(path, spec)
         with recording(path, question_set.run) as recorder:
             if spec.is_local:
@@ -271,7 +270,8 @@ def _take_turn(question_set: _QuestionSet, report: Callable[[str], None]) -> Ite
             # One process at a time queries a provider, so that the limits apply to all processes.
             provider = "".join(letter if letter.isalnum() else "-" for letter in spec.provider)
             folder = question_set.settings.recordings_folder
-            with lock(folder, f"provider-{provider}", waiting_report(spec.provider)):
+            on_wait = partial(report, f"{message} {spec.provider}")
+            with lock(folder, f"provider-{provider}", on_wait):
                 yield recorder
 
 

@@ -205,8 +205,8 @@ def _likely_tokens(
     """Return the expected output tokens of one answer, and what the expectation is based on.
 
     The expectation is the mean length of the model's recorded answers of the same kind, else of all
-    models' recorded answers of this kind, if there are at least `ENOUGH_ANSWERS`. Otherwise, the
-    task states the expectation.
+    models' recorded answers of this kind (see `_recorded_lengths`), if there are at least
+    `ENOUGH_ANSWERS`. Otherwise, the task states the expectation.
     """
     expected = task.likely_output_tokens()
     lengths_by_model = lengths[type(task).__name__, expected, entry.bills_thoughts]
@@ -321,13 +321,12 @@ def notices(
         settings: Settings for querying models.
         remade: Files that the run will recreate.
     """
-
-    def may_need_notice(task: Task) -> bool:
+    noticed_tasks = []
+    for task in tasks:
         entry = entries[task.model]
-        return bool(entry.ends or (settings.max_cost_usd and entry.paid))
-
-    # Making questions takes seconds, so skip models that need no notice.
-    noticed_tasks = [task for task in tasks if may_need_notice(task)]
+        # Making questions takes seconds, so skip models that need no notice.
+        if entry.ends or (settings.max_cost_usd and entry.paid):
+            noticed_tasks.append(task)
     estimates = estimate_tasks(noticed_tasks, settings, remade)
     lines = [*list_ending_models(estimates, entries), cap_warning(estimates, settings)]
     return [line for line in lines if line]
@@ -397,14 +396,14 @@ def _summarize_missing(
     task_estimates = estimate_tasks(tasks, settings, remade)
     to_ask = sum(task_estimate.estimate.to_ask for task_estimate in task_estimates)
     # The questions of a task with missing inputs cannot be counted.
-    unrecorded_runs = sum(bool(missing_inputs(task, remade)) for task in unrecorded_tasks)
-    if not to_ask and not unrecorded_runs:
+    uncountable_runs = sum(bool(missing_inputs(task, remade)) for task in unrecorded_tasks)
+    if not to_ask and not uncountable_runs:
         return ""
     if len(unrecorded_tasks) == len(tasks):
         return "all are asked again" if is_fresh else "nothing is recorded"
     descriptions = []
     if to_ask:
         descriptions.append(f"{pluralize(to_ask, 'answer')} not recorded")
-    if unrecorded_runs:
-        descriptions.append(f"nothing recorded for {pluralize(unrecorded_runs, 'run')}")
+    if uncountable_runs:
+        descriptions.append(f"nothing recorded for {pluralize(uncountable_runs, 'run')}")
     return ", ".join(descriptions)

@@ -194,10 +194,10 @@ def _read_bare_answer(plain: str) -> Reading | None:
         return Reading(_read_choice(value), "text")
     if isinstance(value, dict) and value.keys() == _ENFORCED_FIELDS:
         # Ignore the explanation, which discusses every candidate.
-        return Reading(read_value(value["idioms"])[0], "enforced form")
+        idioms, _ = read_value(value["idioms"])
+        return Reading(idioms, "enforced form")
     bare_list = _BARE_LIST.fullmatch(plain)
-    starts_with_letter = bare_list and re.match(r"\s*[^\W\d]", bare_list[1])
-    if bare_list and starts_with_letter:
+    if bare_list and re.match(r"\s*[^\W\d]", bare_list[1]):  # the list starts with a letter
         return Reading(_split_bare_list(bare_list[1]), "list without quotes", Outcome.REPAIRED)
     return None
 
@@ -234,9 +234,11 @@ def _check_adjacent_answers(answers: Sequence[Piece], text: str) -> None:
 def _text_after(answer: Piece, pieces: Sequence[Piece], text: str) -> str:
     """Return the text after an answer, without later pieces and the lines that announce them."""
     after, position = "", answer.end
-    for later in pieces[pieces.index(answer) + 1 :]:
+    later_pieces = pieces[pieces.index(answer) + 1 :]
+    for later in later_pieces:
         start_of_line = text.rfind("\n", 0, later.start)
-        after += text[position : max(position, start_of_line)]
+        # Nothing is added if the line begins before `position`.
+        after += text[position:start_of_line] if start_of_line > position else ""
         position = later.end
     return after + text[position:]
 
@@ -246,6 +248,7 @@ def _find_pieces(text: str) -> Iterator[Piece]:
     position = end_of_last_piece = 0
     value = next(json_values(text), None)
     while True:
+        # The value of a label may have reached beyond the start of the next JSON value.
         if value and value.start < position:
             value = next(json_values(text, position), None)
         label = _LABEL.search(text, position)
@@ -275,7 +278,7 @@ def _read_label(text: str, label: re.Match[str]) -> tuple[int, Result | None]:
     space = _SPACE.match(text, start)
     assert space  # the pattern also matches an empty text
     value_start = space.end()
-    if text[value_start : value_start + 1] not in ("{", "["):
+    if not text.startswith(("{", "["), value_start):
         return _read_label_text(text, start, kind, label["label"])
     value = json_at(text, value_start)
     bare_list = _BARE_LIST.match(text, value_start)
@@ -298,12 +301,12 @@ def _read_label_text(text: str, start: int, kind: Kind, label: str) -> tuple[int
         return bullets.end(), result if announces_idioms else None
     line = text[start:].split("\n", 1)[0]
     line_end = start + len(line)
-    named = line.strip(" \t`}*")
-    if named and is_none_answer(named):
+    value = line.strip(" \t`}*")
+    if value and is_none_answer(value):
         return line_end, _list_reading([], kind)
     if not announces_idioms:
         return start, None
-    return line_end, _result_of(lambda: _list_reading(_read_line(named), kind))
+    return line_end, _result_of(lambda: _list_reading(_read_line(value), kind))
 
 
 def _list_reading(idioms: list[str], kind: Kind, outcome: Outcome = Outcome.REPAIRED) -> Reading:
@@ -332,6 +335,7 @@ def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
         return AmbiguousError("the last value is truncated")
     if value.outcome is Outcome.UNPARSEABLE:
         return AmbiguousError("braces that hold no JSON")
+    # After a complete sentence, the last clause is empty.
     clauses = re.split(r"[.!?]$|[.,;!?]\s|\n", re.sub(r"```\w*", "", lead).strip())
     last_clause = clauses[-1]
     return _result_of(lambda: _read_announced_json(value, last_clause, kind))
@@ -339,6 +343,8 @@ def _read_json(value: Json, lead: str, kind: Kind | None = None) -> Result:
 
 def _read_announced_json(value: Json, clause: str, kind: Kind | None) -> Reading:
     """Read a JSON value after a clause that may announce idioms or candidates.
+
+    If the value has a label, the clause is the end of the label, and `kind` is the label's kind.
 
     Raises:
         AmbiguousError: The value is ambiguous or has an unknown format.
@@ -351,11 +357,13 @@ def _read_announced_json(value: Json, clause: str, kind: Kind | None) -> Reading
     if (idioms or may_list_none) and announces_others(clause):
         if idioms or not announces_candidates(clause):
             raise CandidatesError("a list of candidates, or of what is literal")
+        # Without candidates, there is no idiom.
         return Reading([], _NO_CANDIDATES, value.outcome)
     if kind == "candidates":
         rule = _NO_CANDIDATES
     elif kind:
         rule = f"labeled {rule}"
+    # An empty list without a label for idioms may list something else.
     overrules = not is_list_or_empty or kind in ("answer", "idioms")
     return Reading(idioms, rule, value.outcome, overrules)
 
@@ -499,14 +507,15 @@ def _read_object(value: dict[str, Any], *, is_item: bool) -> tuple[list[str], st
     if items:
         return _read_items(items, is_item=True), "object"
     fields = _group_fields(value, is_item=is_item)
-    first_kind = next((kind for kind in _RANKS if kind in fields.by_kind), None)
-    if first_kind is None:
+    kinds_by_rank = [kind for kind in _RANKS if kind in fields.by_kind]
+    if not kinds_by_rank:
         return [], _rule_without_idioms(fields)
-    fields_with_idioms = fields.by_kind[first_kind]
-    idioms = _agreed_idioms(fields_with_idioms, first_kind)
-    if first_kind == "answer":
+    best_kind = kinds_by_rank[0]
+    item_by_key = fields.by_kind[best_kind]
+    idioms = _agreed_idioms(item_by_key, best_kind)
+    if best_kind == "answer":
         _check_choice(idioms, fields)
-    first_key = next(iter(fields_with_idioms))
+    first_key = next(iter(item_by_key))
     return _without_denied(idioms, fields), f'object with "{first_key}"'
 
 
@@ -550,7 +559,8 @@ def _items_under_keys(value: dict[str, Any]) -> list[Any]:
     The keys of such an object are numbers, or phrases of several words. Under a phrase, the value
     is an object, or states whether the phrase is an idiom.
     """
-    if all(key.isdigit() for key in value):
+    keys_are_numbers = all(key.isdigit() for key in value)
+    if keys_are_numbers:
         return [{"idiom": item} if isinstance(item, str) else item for item in value.values()]
     keys_are_phrases = all(" " in key.strip() and kind_of(key) is None for key in value)
     if not keys_are_phrases:
@@ -605,20 +615,24 @@ def _read_field(item: Any, kind: str) -> list[str]:
         item = json_at(item.strip(), 0).value
     if isinstance(item, str):
         return _read_choice(item) if kind == "answer" else _validate_idioms([item])
-    return read_value(item, is_item=True)[0]
+    idioms, _ = read_value(item, is_item=True)
+    return idioms
 
 
 def _views_in(key: str, item: Any, named: Collection[str]) -> set[View]:
     """Return the views on the phrases `named` that texts and truth values in a field express."""
+    views: set[View] = set()
     if isinstance(item, dict):
-        return set().union(
-            *(_views_in(inner_key, inner, named) for inner_key, inner in item.items())
-        )
-    if isinstance(item, list):
-        return set().union(*(_views_in(key, element, named) for element in item))
-    views = views_of_value(key, item)
-    if views is not None:
+        for inner_key, inner_item in item.items():
+            views |= _views_in(inner_key, inner_item, named)
         return views
+    if isinstance(item, list):
+        for element in item:
+            views |= _views_in(key, element, named)
+        return views
+    views_by_key = views_of_value(key, item)
+    if views_by_key is not None:
+        return views_by_key
     truth = _to_boolean(item)
     if truth is not None:
         view = view_of_flag(key, truth)

@@ -94,7 +94,9 @@ def inspect_answer(sample: dict[str, Any]) -> Answer:
         raise ValueError(f"sample {sample['id']!r} has no output")
     message = choices[0]["message"]
     content = message["content"]
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    parts = content or []  # the content may be null
     unknown_types = {part["type"] for part in parts} - _KNOWN_TYPES
     if unknown_types:
         raise ValueError(f"sample {sample['id']!r} has content of type {min(unknown_types)!r}")
@@ -106,9 +108,12 @@ def inspect_answer(sample: dict[str, Any]) -> Answer:
     for part in parts:
         part_text = part[part["type"]]  # the field has the name of the type
         part_text = attachments.get(part_text.removeprefix(_ATTACHMENT), part_text)
+        is_text = part["type"] == "text"
         is_refusal = part.get("refusal") is True
-        if part["type"] == "text":
-            (refusals if is_refusal else texts).append(part_text)
+        if is_text and is_refusal:
+            refusals.append(part_text)
+        elif is_text:
+            texts.append(part_text)
         elif not is_refusal:
             thoughts.append(part_text)
     text = "".join(texts) if texts else None
@@ -147,7 +152,8 @@ def _read_members(path: Path) -> Iterator[str]:
             if member.compress_type != _ZSTANDARD:
                 yield archive.read(member).decode()
                 continue
-            # zipfile does not report where the data begins: after the header and its last fields.
+            # zipfile does not report where the data begins: after the header, the name and an extra
+            # field. The last four bytes of the header are the lengths of the latter two.
             file.seek(member.header_offset + _LOCAL_HEADER - 4)
             name_length, extra_length = struct.unpack("<HH", file.read(4))
             file.seek(name_length + extra_length, 1)

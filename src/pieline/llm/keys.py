@@ -141,14 +141,15 @@ def expected_origin(spec: LLMEntry, settings: LLMSection) -> str | None:
 
 def origin(url: str) -> str:
     """Return the scheme, host and port of a URL, without user name and default port."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
+    split_url = urlsplit(url)
+    scheme, port = split_url.scheme, split_url.port
+    host = split_url.hostname or ""
     if ":" in host:  # an IPv6 address
         host = f"[{host}]"
-    default_port = {"http": 80, "https": 443}.get(parts.scheme)
-    if parts.port is None or parts.port == default_port:
-        return f"{parts.scheme}://{host}"
-    return f"{parts.scheme}://{host}:{parts.port}"
+    default_port = {"http": 80, "https": 443}.get(scheme)
+    if port is None or port == default_port:
+        return f"{scheme}://{host}"
+    return f"{scheme}://{host}:{port}"
 
 
 def _from_environment(name: str, spec: LLMEntry) -> str:

@@ -176,8 +176,8 @@ def without_thoughts(text: str) -> str:
     into the prompt. If an opening tag is never closed, all text after that tag is reasoning. The
     answer ends at the first token that ends a turn.
     """
-    text = _CLOSING.sub("</think>", _FINAL.split(text)[-1])
-    text = _OPENING.sub("<think>", text)
+    final_text = _FINAL.split(text)[-1]
+    text = _OPENING.sub("<think>", _CLOSING.sub("</think>", final_text))
     answer_so_far, open_tags = "", 0
     for piece in re.split("(</?think>)", text):
         if piece == "<think>":
@@ -247,8 +247,8 @@ def json_values(text: str, position: int = 0, opening: str = "{[") -> Iterator[J
         opening: Characters with which a value may begin.
     """
     starts = re.compile("|".join(_VALUE_STARTS[sign] for sign in opening), re.IGNORECASE)
-    while start := starts.search(text, position):
-        piece = json_at(text, start.start())
+    while match := starts.search(text, position):
+        piece = json_at(text, match.start())
         is_list = isinstance(piece.value, list)
         if not (is_list and _is_reference(piece.value)):
             yield piece
@@ -283,7 +283,7 @@ def _end_of_value(text: str, start: int, *, skip_quoted: bool) -> int:
     depth, is_quoted = 0, False
     for mark in _MARKS.finditer(text, start):
         sign = mark[0]
-        is_escape = len(sign) > 1
+        is_escape = sign.startswith("\\")
         if sign == '"':
             is_quoted = skip_quoted and not is_quoted
         elif not is_quoted and not is_escape:
@@ -303,14 +303,14 @@ def _repair(piece: str) -> Any:
     if value is None:
         value = _parse_repaired_json(piece)
     # Both parsers skip comments, and json_repair also skips other text.
-    words_of_value = _count_words(_texts(value))
+    words_of_value = _count_words(_join_strings(value))
     if _count_words(piece) <= words_of_value:
         return value
     # A comment may be lost, unless it contains a string or states what is an idiom.
     comments = _COMMENT.findall(_PYTHON_STRING.sub('""', piece))
-    are_harmless = not any('"' in comment or find_views(comment) for comment in comments)
+    comments_are_harmless = not any('"' in comment or find_views(comment) for comment in comments)
     lacks_only_comments = _count_words(_without_comments(piece)) <= words_of_value
-    return value if are_harmless and lacks_only_comments else None
+    return value if comments_are_harmless and lacks_only_comments else None
 
 
 def _without_comments(piece: str) -> str:
@@ -340,12 +340,14 @@ def _count_words(text: str) -> Counter[str]:
     return Counter(re.findall(r"[^\W\d_]+", text)) - _LITERALS
 
 
-def _texts(value: Any) -> str:
+def _join_strings(value: Any) -> str:
     """Return all strings in a value, separated by spaces."""
     if isinstance(value, dict):
-        return " ".join(f"{_texts(key)} {_texts(item)}" for key, item in value.items())
+        return " ".join(
+            f"{_join_strings(key)} {_join_strings(item)}" for key, item in value.items()
+        )
     if isinstance(value, list | tuple | set):
-        return " ".join(_texts(item) for item in value)
+        return " ".join(_join_strings(item) for item in value)
     return value if isinstance(value, str) else ""
 
 
