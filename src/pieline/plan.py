@@ -163,7 +163,8 @@ def _with_archived_conditions(run: Run, project: Project, settings: type[Setting
     defaults: dict[str, list[Any]] = {"data": [None], "limit": [None]}
     scoring: set[str] = set()
     for dotted_name, field_info in fields.items():
-        # Conditions contain the names of settings without their sections.
+        # Conditions contain the names of settings without their sections, so that two settings may
+        # have the same name.
         name = dotted_name.rpartition(".")[2]
         default = field_info.get_default(call_default_factory=True)
         defaults.setdefault(name, []).append(default)

@@ -134,6 +134,7 @@ class Prompt:
             field: Name of the field in the templates.
             other_values: Values of the other fields, by name.
         """
+        # A template may cut long values off.
         values = list(_PROBES)
         for sentence in _PROBES:
             values += [_LONG_TEXT + sentence, f"{sentence} {_LONG_TEXT}"]

@@ -347,6 +347,7 @@ def _sort_lines(lines_of_key: Iterable[bytes]) -> list[bytes]:
     """Return one key's lines in the order of `read_responses`, without repeated answers."""
     line_by_answer: dict[str, Line] = {}
     for raw in lines_of_key:
+        # The path and the number are not known here.
         line = Line(Path(), 0, raw, _parse_line(raw))
         line_by_answer.setdefault(canonical_json(line.value["answer"]), line)
     lines = sorted(line_by_answer.values(), key=lambda line: _response_order(line.answer()))
@@ -521,7 +522,10 @@ def _parse_line(raw: bytes) -> dict[str, Any]:
         value = from_json(raw, allow_inf_nan=False)
     except ValueError:
         return {}
-    if not isinstance(value, dict) or value.keys() - {"run"} != {"answer", "key", "question"}:
+    if not isinstance(value, dict):
+        return {}
+    names_except_run = value.keys() - {"run"}
+    if names_except_run != {"answer", "key", "question"}:
         return {}
     if not isinstance(value["key"], str) or not isinstance(value.get("run", ""), str):
         return {}

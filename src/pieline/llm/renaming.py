@@ -98,8 +98,10 @@ def rename(old: str, new: str, entry: LLMEntry, settings: LLMSettings) -> dict[P
     lines_by_target = {}
     for target, paths in sources.items():
         run = run_name(target, folder)
-        # Without duplicates: a file that was copied for the new name is its own target.
-        files = dict.fromkeys([*paths, target] if target.exists() else paths)
+        files = [*paths]
+        # A file that was copied for the new name is its own target.
+        if target.exists() and target not in files:
+            files.append(target)
         lines_by_key: dict[str, list[bytes]] = {}
         for path in files:
             for line in read_lines(path):

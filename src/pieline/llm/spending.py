@@ -242,6 +242,7 @@ class Ledger:
                 usd = recorded_usd[reserved.key]
                 self.settle(reserved, reserved.usd if usd is None else usd)
             else:
+                # Without a file, no later run settles the reservation: its amount stays reserved.
                 with self._transaction() as database:
                     database.execute(
                         "UPDATE reserved SET file = '' WHERE id = ?", (reserved.identity,)

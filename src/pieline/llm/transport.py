@@ -499,8 +499,8 @@ def _decode_body(response: httpx.Response) -> str:
 def _parse_body(text: str) -> tuple[dict[str, Any], str | None]:
     """Return the JSON object in a response body, and why the object is incomplete.
 
-    Without an object, returns an empty dict. The second value is None unless there is an incomplete
-    object.
+    The object is empty if the body contains none. The second value is None for a complete or a
+    missing object.
     """
     body = problem = None
     try:
@@ -509,4 +509,6 @@ def _parse_body(text: str) -> tuple[dict[str, Any], str | None]:
         with suppress(ValueError):
             body = from_json(text.encode("utf-8", "replace"), allow_partial="trailing-strings")
             problem = "the response is incomplete"
-    return (body, problem) if isinstance(body, dict) else ({}, None)
+    if not isinstance(body, dict):
+        return {}, None
+    return body, problem

@@ -60,7 +60,7 @@ class FirstAnswers:
         self._prompts: list[_PromptSize] = []
 
     def add(self, question: Question, answer: Answer) -> None:
-        """Add a response to a question to the first answers."""
+        """Count a response, and record the size of the question's prompt."""
         self._answers += 1
         if answer.stop_reason == "length":
             self._cut_answers += 1
@@ -136,8 +136,10 @@ def _are_prompts_cut(prompts: Sequence[_PromptSize]) -> bool:
     if all(prompt.counted < _FAR_BELOW * prompt.estimated for prompt in prompts):
         return True
     most_counted = max(prompt.counted for prompt in prompts)
-    estimates_at_most = [prompt.estimated for prompt in prompts if prompt.counted == most_counted]
-    shortest, longest = min(estimates_at_most), max(estimates_at_most)
-    if len(estimates_at_most) < FIRST_ANSWERS or longest - shortest < _LONGER_TOKENS:
+    estimates = [prompt.estimated for prompt in prompts if prompt.counted == most_counted]
+    shortest, longest = min(estimates), max(estimates)
+    if len(estimates) < FIRST_ANSWERS or longest - shortest < _LONGER_TOKENS:
         return False
-    return longest >= _LONGER * shortest or most_counted < _BELOW * longest
+    lengths_differ = longest >= _LONGER * shortest
+    longest_is_incomplete = most_counted < _BELOW * longest
+    return lengths_differ or longest_is_incomplete

@@ -135,13 +135,14 @@ def difference(question: Question, path: str, body: Body) -> str | None:
     of Anthropic and Gemini, the name of a JSON schema and its strictness, which is implied.
     """
     model = api_model_name(question.model)
-    for end_of_path, expected_body in _FORMATS.items():
+    for end_of_path, build_body in _FORMATS.items():
         if path.endswith(end_of_path.format(model=model)):
             try:
-                expected = merge_fields(expected_body(question, model, body), question.body)
+                expected = merge_fields(build_body(question, model, body), question.body)
             except ValueError as error:
                 return str(error)
-            return next(_find_differences(expected, body), None)
+            differences = list(_find_differences(expected, body))
+            return differences[0] if differences else None
     return f"goes to {path}, which is the address of an unknown format or of another model"
 
 

@@ -125,6 +125,7 @@ def add_model(
     fields = {field: fact.value for field, fact in facts.items()}
     entry = load_registry(models, added={name: fields})[name]
     where = f"{local_models}: {name}"
+    # Both functions raise an error if the files contradict the entry.
     if isinstance(entry, EmbedderEntry):
         checkpoint_settings(entry, checkpoint.folder, where)
     elif isinstance(entry, RerankerEntry | LateInteractionEntry):

@@ -174,7 +174,10 @@ class LengthLimit(NamedTuple):
 
 
 def length_limits(folder: Path) -> list[LengthLimit]:
-    """Return the limits on the input length that a checkpoint's files state."""
+    """Return the limits on the input length that a checkpoint's files state.
+
+    A `max_seq_length` in the transformer's file replaces the limit in tokenizer_config.json.
+    """
     transformer_file, transformer = _read_transformer(folder)
     tokenizer_options = transformer.get("tokenizer_args", transformer.get("processor_kwargs"))
     if not isinstance(tokenizer_options, dict):
@@ -453,7 +456,7 @@ class _CheckpointFiles:
 
     def _check_length(self) -> None:
         """Check that the entry's `max_length` is not above the limits that the files state."""
-        self._options("tokenizer_args", "processor_kwargs")  # refuses other types than objects
+        self._options("tokenizer_args", "processor_kwargs")  # raises an error if not an object
         for file, field, tokens in length_limits(self.folder):
             if tokens < self.entry.max_length:
                 entry_has = f"max_length {self.entry.max_length}"

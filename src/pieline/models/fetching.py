@@ -165,17 +165,19 @@ def summary(checkpoints: Sequence[RequiredCheckpoint]) -> str:
 
 def obstacles(checkpoints: Iterable[RequiredCheckpoint]) -> list[str]:
     """Return the reasons why checkpoints cannot be downloaded, without duplicates."""
-    reasons: dict[str, None] = {}
+    reasons: list[str] = []
     for required in checkpoints:
+        if not required.obstacle:
+            continue
+        reason = str(required.obstacle)
         if isinstance(required.obstacle, UnreachableError):
             reason = (
                 f"{required.obstacle.what}; sizes are estimated from `parameters` and `dtype`,"
                 " which is too low for files in float32"
             )
-            reasons[reason] = None
-        elif required.obstacle:
-            reasons[str(required.obstacle)] = None
-    return list(reasons)
+        if reason not in reasons:
+            reasons.append(reason)
+    return reasons
 
 
 def pin_commits(

@@ -288,6 +288,7 @@ class LLMEntry(ModelEntry):
 
     @model_validator(mode="after")
     def _check_body(self) -> Self:
+        # Each run sets the parameters in `accepts` and `defaults`.
         set_by_run = {normalized(name) for name in (*self.accepts, *(self.defaults or {}))}
         for name in self._names_in_body():
             if normalized(name) in _NOT_RAW:
@@ -325,7 +326,9 @@ class LLMEntry(ModelEntry):
         if not all(getattr(self, name) for name in required):
             raise ValueError(f"source: {self.source} needs {' and '.join(required)}")
         if self.source == "hub":
-            check_hub_name("repository", str(self.repository), None if self.is_gguf else self.path)
+            # Only a GGUF file has a path in its repository.
+            path = None if self.is_gguf else self.path
+            check_hub_name("repository", str(self.repository), path)
         if self.source == "api":
             if not (self.api_key_env or self.api_base):
                 raise ValueError("source: api needs api_key_env or api_base")
@@ -370,11 +373,14 @@ class LLMEntry(ModelEntry):
         server_name = self.serves_with
         if server is CUSTOM:
             server_name = "a custom command"
+            # Only to check the command.
             custom_command(self.serves_with, **dict.fromkeys(PLACEHOLDERS, ""))
         weights = GGUF if self.is_gguf else FOLDER
         if weights not in server.serves:
-            fitting = " or ".join(name for name in SERVERS if weights in SERVERS[name].serves)
-            raise ValueError(f"server: {server_name} does not serve {weights}; {fitting} does")
+            fitting = [name for name, other in SERVERS.items() if weights in other.serves]
+            raise ValueError(
+                f"server: {server_name} does not serve {weights}; {' or '.join(fitting)} does"
+            )
         ignored = _PASSED_TO_SERVER.intersection(set_fields) - server.fields
         if ignored:
             raise ValueError(f"server: {server_name} does not support {min(ignored)}")

@@ -88,14 +88,13 @@ def _require_all_shards(folder: Path, hint: str) -> None:
     alternatives = [*indexed_shards, ["model.safetensors"], ["pytorch_model.bin"]]
     if not indexed_shards:
         alternatives.append(["consolidated.safetensors"])
-    missing_of_alternatives = [
-        [name for name in ("config.json", *weights) if not (folder / name).exists()]
-        for weights in alternatives
-    ]
-    no_alternative_is_complete = all(missing_of_alternatives)
-    if no_alternative_is_complete:
-        first_missing = missing_of_alternatives[0][0]
-        raise UserError(f"{first_missing} is missing", where=folder, hint=hint)
+    missing_files = []
+    for weights in alternatives:
+        missing = [name for name in ("config.json", *weights) if not (folder / name).exists()]
+        if not missing:
+            return
+        missing_files += missing
+    raise UserError(f"{missing_files[0]} is missing", where=folder, hint=hint)
 
 
 def weights_path(entry: LLMEntry) -> Path:

@@ -18,7 +18,7 @@ _UNUSED_LAYER = "pooler."
 _REPORT_OPTIONS: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
 """Options that make `from_pretrained` report weights that are missing or have another shape."""
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
-_MIN_VOCABULARY = 0.9
+_MIN_VOCABULARY_SHARE = 0.9
 """Minimum ratio of tokens to embeddings. It is below 1 because models may have spare embeddings."""
 _SAMPLED_COLUMNS = 8
 _MAX_UNTRAINED_ROWS = 0.01
@@ -259,7 +259,7 @@ def require_tokenizer(tokenizer: Any, model: Any, location: str, where: str) -> 
             hint="copy tokenizer.json and tokenizer_config.json from the model that was fine-tuned",
         )
     tokens, embeddings = len(tokenizer), model.get_input_embeddings().weight.shape[0]
-    if not _MIN_VOCABULARY * embeddings <= tokens <= embeddings:
+    if not _MIN_VOCABULARY_SHARE * embeddings <= tokens <= embeddings:
         raise UserError(
             f"its tokenizer has {tokens:,} tokens, but its model has {embeddings:,} embeddings",
             where=where,

@@ -35,9 +35,10 @@ def named_models(settings: BaseModel) -> Iterator[tuple[str, Collection[str], Mo
         if isinstance(value, BaseModel):
             for location, names, accepted in named_models(value):
                 yield f"{field}.{location}", names, accepted
-        names = [value] if isinstance(value, str) else value or []
+        if isinstance(value, str):
+            value = [value]
         for accepted in _find_model_kinds([info.annotation, *info.metadata]):
-            yield field, names, accepted
+            yield field, value or [], accepted
 
 
 def _find_model_kinds(annotations: Collection[Any]) -> Iterator[ModelKinds]:

@@ -136,6 +136,7 @@ def _llm_requirement(entry: LLMEntry) -> str:
         return f"only time: {weights}"
     memory_gb = math.ceil(server_gpu_memory_mb(entry) / 1000)
     hardware = "a GPU" if gpus == 1 else f"{gpus} GPUs"
+    # A model without a stated size also counts as small enough for a laptop.
     fits_a_laptop = _largest_count(entry) <= UNKNOWN_PARAMETERS
     alternative = "; without a GPU, a GGUF file, not compared" if fits_a_laptop else ""
     return f"{hardware} with {memory_gb} GB, and {weights}{alternative}"
