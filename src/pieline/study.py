@@ -297,14 +297,15 @@ class Study(ABC, Generic[S]):
             others: Metric files that do not belong to one run.
         """
         planned = self.planned(runs)
-        metrics = (*(run.metrics for run in planned if not run.not_run), *others)
+        metrics = [run.metrics for run in planned if not run.not_run]
+        metrics += others
         digests: dict[str, str] = {}
         for path in metrics:
             if conditions := self.plan.conditions(path):
                 digests[path] = digest_of(conditions.canonical())
         return DisplayInputs(
             study=self.name,
-            metrics=metrics,
+            metrics=tuple(metrics),
             digests=digests,
             runs=planned,
             models=self.describe_models(models, *kinds),
@@ -323,19 +324,17 @@ class Study(ABC, Generic[S]):
         # Several entries may represent the same model of the paper, as an API and as weights.
         represented = {registry[name].published_as for name in configured}
         only_in_paper: list[str] = []
-        for name in self.project.names(*kinds) if kinds else ():
+        for name in self.project.names(*kinds):
             model_of_paper = registry[name].published_as
             if model_of_paper is not None and model_of_paper not in represented:
                 only_in_paper.append(name)
                 represented.add(model_of_paper)
         not_configured = {"is_configured": False, "not_run": NOT_CONFIGURED}
-        return (
-            *self.project.describe_models(configured),
-            *(
-                description.model_copy(update=not_configured)
-                for description in self.project.describe_models(only_in_paper)
-            ),
-        )
+        missing_models = [
+            description.model_copy(update=not_configured)
+            for description in self.project.describe_models(only_in_paper)
+        ]
+        return (*self.project.describe_models(configured), *missing_models)
 
     def items_of(
         self, runs: Iterable[Run], models: Iterable[str], behind: Iterable[str], **files: str

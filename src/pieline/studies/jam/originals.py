@@ -550,8 +550,8 @@ def _match_to_raw(released: Sequence[str], raw: Sequence[str], where: str | Path
         match = equal_matches[position]
         if match is None:
             # A correction matches a raw sentence before the next equal match.
-            later_matches = (index for index in equal_matches[position:] if index is not None)
-            end = next(later_matches, len(raw))
+            later_matches = [index for index in equal_matches[position:] if index is not None]
+            end = later_matches[0] if later_matches else len(raw)
             match = _most_similar(text, raw, range(first_candidate, end))
         if match is None or match < first_candidate:
             raise UserError(

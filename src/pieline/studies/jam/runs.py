@@ -183,8 +183,10 @@ def _why_no_ablation(study: Jam, wildcards: Mapping[str, str], archived_metrics:
     # The variants to rewrite are those that the model misjudged in its run on the dataset.
     if reason := _why_no_run(study, wildcards, archived_metrics):
         return reason
-    if not is_archived and (reason := _why_no_contexts(study, wildcards["language"])):
-        return reason
+    if not is_archived:
+        reason = _why_no_contexts(study, wildcards["language"])
+        if reason:
+            return reason
     if writer:
         recordings = tasks.neutral_variants(study, **wildcards).recordings
         if reason := project.unanswered(writer, recordings):
@@ -334,7 +336,7 @@ def _training_deviations(study: Jam, setting: str) -> list[str]:
 
 
 def _prompting(study: Jam, model: str, setting: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the prompt digests and parameters of requests, and deviations from the paper's."""
+    """Return the prompt digests and parameters of a run, and deviations from the paper's."""
     prompts = study.prompt_digests(*paths.prompt_files(study, setting).values())
     # The paper does not state whether reasoning models were sent the temperature.
     withheld = {"temperature"} if study.project.language_model(model).reasoning else set()

@@ -174,7 +174,7 @@ def _lacks_spaces(tokens: Sequence[str]) -> bool:
     tabbed_text = "\t".join(tokens)
     glued_count = len(_GLUED.findall(tabbed_text))
     spaced_count = len(_SPACED.findall(tabbed_text))
-    uses_spaces = max(tabbed_text) < _FIRST_CJK
+    uses_spaces = all(character < _FIRST_CJK for character in tabbed_text)
     return uses_spaces and glued_count >= _FEWEST_GLUED and glued_count >= spaced_count
 
 

@@ -115,7 +115,10 @@ def _row_of_humans(
 
 
 def _human_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
-    """Return the inputs of the human baseline; without labels, the inputs contain no file."""
+    """Return the inputs of the human baseline; without labels, the inputs contain no file.
+
+    Returns None without models, hard variants or English.
+    """
     settings = study.settings
     if not has_results(study) or "english" not in settings.languages:
         return None

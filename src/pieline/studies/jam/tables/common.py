@@ -229,8 +229,8 @@ def attention_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
     if not (has_results(study) and model):
         return None
     keys = {"language": ANALYZED, "model": model}
-    has_runs = study.plan.metrics(kind=("llm", "encoder"), experiment="", language=ANALYZED)
-    files = [paths.ATTENTION.format(**keys)] if has_runs else []
+    run_metrics = study.plan.metrics(kind=("llm", "encoder"), experiment="", language=ANALYZED)
+    files = [paths.ATTENTION.format(**keys)] if run_metrics else []
     inputs = study.display_inputs(models=[model], others=files)
     return inputs.model_copy(update={"options": keys})
 
@@ -317,8 +317,8 @@ def _notes_on_missing_seeds(inputs: DisplayInputs, runs: Collection[RunKey]) -> 
         key = key_of(run.keys)
         if key in runs:
             seed = f"seed {run.keys['seed']} of {labels[key.model]}"
-            place = f"{title_of(key.setting)}, {get_language(key.language).label}"
-            notes.append(f"Without {seed} ({place}): {run.not_run}.")
+            setting_and_language = f"{title_of(key.setting)}, {get_language(key.language).label}"
+            notes.append(f"Without {seed} ({setting_and_language}): {run.not_run}.")
     return notes
 
 

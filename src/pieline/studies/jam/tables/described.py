@@ -101,12 +101,11 @@ def datasets(inputs: DisplayInputs) -> TableContent:
     rows = []
     for printed_row in read_printed(inputs.files["jam_table1"]):
         dataset, printed_codes = printed_row["dataset"], printed_row["languages"]
-        file_pattern = _FILES.get(dataset, "")  # "" is the name of no file
-        available_codes = {
-            code_of(language)
-            for language in language_names()
-            if file_pattern.format(language=language) in public_files
-        }
+        available_codes = set()
+        if dataset in _FILES:
+            for language in language_names():
+                if _FILES[dataset].format(language=language) in public_files:
+                    available_codes.add(code_of(language))
         our_codes = " ".join(code for code in printed_codes.split() if code in available_codes)
         if our_codes:
             is_complete = our_codes == printed_codes
@@ -171,6 +170,10 @@ def hyperparameters(numbers: pd.DataFrame, _: DisplayInputs) -> TableContent:
 
 
 def _fine_tuning_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return the settings of fine-tuning if an encoder is fine-tuned, otherwise no settings.
+
+    Returns None without models or hard variants.
+    """
     if not has_results(study):
         return None
     encoder_runs = study.plan.select(kind="encoder", experiment="")
@@ -221,17 +224,18 @@ def prompt(inputs: DisplayInputs) -> TableContent:
 
 
 def _prompt_inputs(study: ConfiguredStudy) -> DisplayInputs | None:
+    """Return the prompt templates of language models; None without models or hard variants."""
     if not has_results(study):
         return None
     settings = list(study.settings.settings)
     for model in study.settings.by_model:
         settings += study.settings.settings_of(model)
-    name_by_template: dict[str, str] = {}
+    template_by_name: dict[str, str] = {}
     for setting in settings:
         for kind, template in paths.prompt_files(study, setting).items():
             # Settings that share a template are listed once.
-            name_by_template.setdefault(template, setting if kind == "prompt" else _EXAMPLE)
-    template_by_name = {name: template for template, name in name_by_template.items()}
+            if template not in template_by_name.values():
+                template_by_name[setting if kind == "prompt" else _EXAMPLE] = template
     inputs = study.display_inputs().with_files(**template_by_name)
     return inputs.model_copy(update={"options": {"prompts": list(template_by_name)}})
 

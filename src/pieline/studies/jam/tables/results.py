@@ -256,6 +256,7 @@ def _table(numbers: pd.DataFrame, inputs: DisplayInputs, layout: Layout) -> Tabl
     for block in other_blocks:
         groups_of_block = _groups(block, result_rows, runs)
         if groups_of_block:
+            # The languages of a later block are shown above its first group.
             groups_of_block[0] = replace(groups_of_block[0], heads=block.heads)
         groups += groups_of_block
     # All runs in a language have the same originals and variants.
@@ -376,13 +377,11 @@ def _result_rows(
         own_rows = _own_rows(numbers_by_run, inputs)
         keys = [key for key in keys if (key.setting, key.model) in own_rows]
     model_position = {name: place for place, name in enumerate(models)}
-
-    def position(key: RunKey) -> tuple[int, int]:
-        """Return the sort key of a run: its position in print, then the position of its model."""
-        return printed_position.get(key, len(printed_position)), model_position[key.model]
-
+    keys.sort(key=lambda key: model_position[key.model])
+    # Sorting is stable, so runs that are not printed remain in the order of their models.
+    keys.sort(key=lambda key: printed_position.get(key, len(printed_position)))
     rows: dict[tuple[str, str], _ResultRow] = {}
-    for key in sorted(keys, key=position):
+    for key in keys:
         row = rows.setdefault((key.setting, key.model), _ResultRow(key.setting, models[key.model]))
         row.numbers[key.language] = numbers_by_run[key]
     return list(rows.values())
@@ -413,7 +412,8 @@ def _lay_out_row(row: _ResultRow, block: _Block, runs: Runs) -> Row:
     reason = ""
     if not any(seeds_by_language.values()):
         first_language = min(row.numbers)
-        first_number = next(iter(row.numbers[first_language].values()))
+        # The reason of the first number stands for all numbers of the run.
+        first_number, *_ = row.numbers[first_language].values()
         reason = first_number.missing
     cells = []
     for language in block.languages:

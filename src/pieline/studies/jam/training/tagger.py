@@ -186,7 +186,7 @@ class Tagger:
     ) -> list[list[Tag]]:
         """Return a BIO tag for each word of each sentence, where a sentence is a list of words.
 
-        Stray I tags are replaced by B or O (see `valid_tags`).
+        Stray I tags are replaced by B or, with `drop_stray_tags`, by O (see `valid_tags`).
         """
         encoded = encode(self.tokenizer, sentences, max_length=self.max_length)
         longest_first = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))

@@ -279,15 +279,17 @@ def generate_neutral_variants(
     neutral_variants = []
     flags_by_variant = {}
     for sentence in sentences:
-        for text in texts_by_variant.get(sentence.id, []):  # at most one
-            original = original_by_id[sentence.original_id]
-            flags = check_text(original, text)
-            if flags:
-                flags_by_variant[sentence.id] = list(flags)
-            if "original_missing" not in flags:
-                number = sentence.variant_number
-                variant = make_variant(original, text, number=number, source="generated")
-                neutral_variants.append(as_sentence(variant))
+        texts = texts_by_variant.get(sentence.id)
+        if not texts:
+            continue
+        original = original_by_id[sentence.original_id]
+        flags = check_text(original, texts[0])
+        if flags:
+            flags_by_variant[sentence.id] = list(flags)
+        if "original_missing" not in flags:
+            number = sentence.variant_number
+            variant = make_variant(original, texts[0], number=number, source="generated")
+            neutral_variants.append(as_sentence(variant))
     report = {
         "asked": len(questions),
         "variants": len(neutral_variants),
@@ -311,6 +313,7 @@ def replace_with_neutral(
         if sentence.id in neutral_by_id:
             new_sentences.append(neutral_by_id[sentence.id])
         else:
+            # This copies an original unchanged.
             own_ids = sentence.model_dump(include={"id", "original_id", "variant_number"})
             original = original_by_id[sentence.original_id]
             new_sentences.append(original.model_copy(update=own_ids))

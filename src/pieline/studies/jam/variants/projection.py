@@ -20,7 +20,7 @@ def tokenize(text: str, *, elides: bool = False) -> list[str]:
     Therefore, the concatenation of the tokens is the text. An apostrophe begins a word ("it", "'s")
     or, in languages that elide (`elides`), ends a word ("l'", "uovo").
     """
-    leading_space = text[: len(text) - len(text.lstrip())]
+    leading_space = text.removesuffix(text.lstrip())
     pattern = _TOKEN_ELIDED if elides else _TOKEN
     tokens = pattern.findall(text.lstrip())
     if tokens:
@@ -63,6 +63,7 @@ def _find_by_letters(original: str, variant: str) -> Span | None:
         has_same_words = _split_words(variant[start:end]) == _split_words(original)
         if has_same_words and _is_at_word_boundaries(variant, start, end):
             return Span(start, end + _length_of_closing_punctuation(variant[end:]))
+        # Continue with the previous match, which may overlap this one.
         index = variant_letters.rfind(letters, 0, last_index)
     return None
 
@@ -112,7 +113,7 @@ def project_tags(
     before, inside = variant[: span.start], variant[span.start : end]
 
     if inside.rstrip() == original.rstrip():
-        trailing_space = inside[len(inside.rstrip()) :]
+        trailing_space = inside.removeprefix(inside.rstrip())
         inside_tokens = [*tokens[:-1], tokens[-1].rstrip() + trailing_space]
         inside_tags = list(tags)
     else:
@@ -171,9 +172,9 @@ def _locate_words(tokens: Sequence[str], tags: Sequence[Tag], text: str) -> list
         letter_count = len(_letter_positions(token))
         if not letter_count:
             continue
-        first_letter = positions[used_letters]
-        last_letter = positions[used_letters + letter_count - 1]
-        start, end = _include_apostrophes(token, text, first_letter, last_letter + 1)
+        first_position = positions[used_letters]
+        last_position = positions[used_letters + letter_count - 1]
+        start, end = _include_apostrophes(token, text, first_position, last_position + 1)
         # If an idiom's first token was a removed punctuation mark, the idiom begins here.
         begins_idiom = token_tag == INSIDE and (not words or words[-1].tag == OUTSIDE)
         words.append(_TaggedWord(start, end, BEGIN if begins_idiom else token_tag))
@@ -189,7 +190,8 @@ def _append_gap(gap: str, tag: Tag, tokens: list[str], tags: list[Tag]) -> None:
     punctuation = gap
     if tokens:
         punctuation = gap.lstrip()
-        tokens[-1] += gap[: len(gap) - len(punctuation)]
+        leading_space = gap.removesuffix(punctuation)
+        tokens[-1] += leading_space
     marks = tokenize(punctuation)
     tokens += marks
     tags += [tag] * len(marks)

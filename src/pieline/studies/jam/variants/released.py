@@ -58,8 +58,9 @@ def read_variants(
     for number, fields in enumerate(read_json_records(path), start=1):
         where = f"{path}: record {number}"
         record = validated(_VariantRecord, fields, where=where, hint=_HINT)
-        original = original_by_id.get(record.sentence_id or "")
-        if original is None:
+        if record.sentence_id in original_by_id:
+            original = original_by_id[record.sentence_id]
+        else:
             original = _find_by_text(record.sentence, original_by_text, where)
         if record.is_figurative != original.is_figurative:
             hint = "use the original's is_figurative"
