@@ -10,7 +10,7 @@ from pieline.core.measures import Measure, share
 from pieline.core.records import load_jsonl, load_records
 from pieline.reporting.displays import ConfiguredStudy, Figure, Table
 from pieline.reporting.inputs import DisplayInputs
-from pieline.reporting.items import Item, runs
+from pieline.reporting.items import Item, metrics_and_columns
 from pieline.reporting.numbers import rows_of
 from pieline.reporting.ours import of_runs
 from pieline.reporting.tables import Column, Group, TableContent, headers, in_order, number_row
@@ -102,7 +102,7 @@ class CompletionItem(Item):
     @classmethod
     def of(cls, inputs: DisplayInputs) -> Iterator[Self]:
         """Yield the answers of all models."""
-        for metric, shared in runs(inputs):
+        for metric, shared in metrics_and_columns(inputs):
             for row in load_jsonl(metric.predictions(".jsonl")[0], Completion):
                 answer = row.model_dump(include={"id", "word", "answer", "outcome", "answer_key"})
                 yield cls(**shared, **answer, language="english", correct=row.is_correct())

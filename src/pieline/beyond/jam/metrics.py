@@ -139,11 +139,10 @@ def prompt_measures(
     for setting, seeds in usage_runs.items():
         seed_accuracies = [accuracy(seed) for seed in seeds]
         known_accuracies = [value for value in seed_accuracies if value is not None]
-        # The first row contains the denominators; without originals, there are no rows.
-        success = drifts[setting][:1].sum()
+        successes, _ = drifts[setting]
         measures[setting] = PromptMeasures(
             accuracy=fmean(known_accuracies) if known_accuracies else None,
-            success=float(success),
+            success=float(successes.sum()),
             drift=_ratio(drifts[setting]),
             errors=_ratio(errors[setting]),
             drift_effect=drift_effects.get(setting),
@@ -209,7 +208,9 @@ def difference_interval(first: Counts, second: Counts, *, resamples: int) -> Int
 def _ratio(counts: Counts) -> float | None:
     """Return the sum of numerators over the sum of denominators; None if the latter is 0.
 
-    The shape of `counts` is (2, originals), or (0,) without originals.
+    Args:
+        counts: Denominators and numerators, shape (2, originals).
     """
-    denominator = counts[:1].sum()  # 0 without originals
-    return float(counts[1].sum() / denominator) if denominator else None
+    denominators, numerators = counts
+    denominator = denominators.sum()
+    return float(numerators.sum() / denominator) if denominator else None

@@ -437,8 +437,8 @@ def _single_seed_ranges(numbers: pd.DataFrame, columns: Sequence[Column]) -> lis
             has_deviation = f"{column.measure}{DEVIATION}" in numbers_of_run
             if number is None or number.verdict not in COMPARED or has_deviation:
                 continue
-            half_widths_of_language = half_widths[get_language(number.language).label]
             if number.range_low is not None and number.range_high is not None:
+                half_widths_of_language = half_widths[get_language(number.language).label]
                 half_width = (number.range_high - number.range_low) / 2
                 symbol = column.header.partition(" ")[0]  # such as ND_M of "ND_M (%) ↓"
                 largest = max(half_widths_of_language.get(symbol, 0.0), half_width)
