@@ -211,8 +211,9 @@ def pin_threads(number: int) -> None:
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(number)
     threadpool_limits(number)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(number)
+    torch = sys.modules.get("torch")
+    if torch:
+        torch.set_num_threads(number)
 
 
 def _end_with(pid: int) -> None:
