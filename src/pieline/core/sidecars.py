@@ -126,7 +126,7 @@ def file_of(sidecar: str) -> str:
 
 
 def move_old_sidecars(folders: Iterable[str] = _OUTPUT_FOLDERS) -> None:
-    """Move sidecars that earlier versions wrote next to the files to the folder for sidecars."""
+    """Move sidecars of earlier versions, which lie next to their files, to the sidecar folders."""
     for folder in folders:
         for path in _files_below(folder):
             if path.endswith(_OLD_ENDING):

@@ -277,17 +277,20 @@ def _corrects_answer(words: list[str], named: Collection[str]) -> bool:
 
 def _is_labeled_answer(sentence: str) -> bool:
     """Return whether a sentence is a label with an answer: "Final answer: spill the beans"."""
-    (label, stop), *clauses_after_label = _clauses(sentence)
+    (first_clause, stop), *other_clauses = _clauses(sentence)
     is_label = (
-        stop == ":" and _mentions(label, "answers") and _words_about_answers().issuperset(label)
+        stop == ":"
+        and _mentions(first_clause, "answers")
+        and _words_about_answers().issuperset(first_clause)
     )
-    content = {word for clause, _ in clauses_after_label for word in clause}
+    content = {word for clause, _ in other_clauses for word in clause}
     # A word that is not about answers is part of a phrase.
     names_phrase = not _words_about_answers().issuperset(content)
     return (
         is_label
         and names_phrase
         and not _mentions(content, "negations")
+        # A sentence with a view explains the phrase: "Final answer: it is used literally".
         and not find_views(sentence)
     )
 

@@ -42,10 +42,10 @@ class Response(NamedTuple):
 def check_duplicates(
     run: str, folder: Path, questions: Mapping[str, Question], answers: Mapping[str, Answer]
 ) -> None:
-    """Raise a `UserError` if a response occurs repeatedly in a run, or in a run and another file.
+    """Raise a `UserError` if a response occurs twice in a run, or in the run and another file.
 
-    The other files are those in the same top folder (the study) of the recordings folder. Answers
-    without an id, for example answers of local models, are not compared.
+    Only files of the same study, which share a subfolder of the recordings folder, are compared.
+    Answers without an id, for example answers of local models, are not compared.
 
     Args:
         run: Name of the run (`pieline.llm.recordings.run_name`).

@@ -237,8 +237,8 @@ def _text_after(answer: Piece, pieces: Sequence[Piece], text: str) -> str:
     later_pieces = pieces[pieces.index(answer) + 1 :]
     for later in later_pieces:
         start_of_line = text.rfind("\n", 0, later.start)
-        # Nothing is added if the line begins before `position`.
-        after += text[position:start_of_line] if start_of_line > position else ""
+        if start_of_line > position:
+            after += text[position:start_of_line]
         position = later.end
     return after + text[position:]
 

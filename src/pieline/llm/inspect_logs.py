@@ -108,14 +108,14 @@ def inspect_answer(sample: dict[str, Any]) -> Answer:
     for part in parts:
         part_text = part[part["type"]]  # the field has the name of the type
         part_text = attachments.get(part_text.removeprefix(_ATTACHMENT), part_text)
-        is_text = part["type"] == "text"
         is_refusal = part.get("refusal") is True
-        if is_text and is_refusal:
+        if part["type"] != "text":
+            if not is_refusal:
+                thoughts.append(part_text)
+        elif is_refusal:
             refusals.append(part_text)
-        elif is_text:
+        else:
             texts.append(part_text)
-        elif not is_refusal:
-            thoughts.append(part_text)
     text = "".join(texts) if texts else None
     stop_reason = choices[0].get("stop_reason")
     identity = json.dumps([sample["id"], text, stop_reason])

@@ -19,7 +19,7 @@ SHOWN = 80
 
 
 def count_outcomes(task: Task, answers: Iterable[Answer]) -> str:
-    """Return a line that states the number of a task's answers with each outcome."""
+    """Return a line that states how many answers of a task have each outcome."""
     counts = Counter(task.reading(answer).outcome for answer in answers)
     readable = sum(count for outcome, count in counts.items() if outcome.is_readable)
     truncated = counts[Outcome.TRUNCATED]

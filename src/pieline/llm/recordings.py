@@ -400,7 +400,7 @@ def set_aside(path: Path, lines: Mapping[str, Sequence[bytes]]) -> None:
 
 
 class Recorder:
-    """Writer that appends answers to a recordings file, opened by `recording`.
+    """Writer, returned by `recording`, that appends answers to a recordings file.
 
     Attributes:
         path: Path of the file.

@@ -129,7 +129,7 @@ class Spending:
 
     @property
     def toward_cap(self) -> float:
-        """Amount that counts toward the cap: the total and the excess."""
+        """Amount that counts toward the cap: the total plus the sum of the excesses."""
         return self.usd + sum(self.excess.values())
 
 

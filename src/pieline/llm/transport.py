@@ -236,17 +236,18 @@ class Transport:
 
     def __init__(self, spec: LLMEntry, *, api_key: str, api_base: str, timeout_s: float) -> None:
         self._spec = spec
-        self._address = {"api_key": api_key, "api_base": api_base}
+        self._endpoint = {"api_key": api_key, "api_base": api_base}
         self._origin = origin(api_base)
         if is_loopback(api_base):
             _bypass_proxies(urlsplit(api_base).hostname or "")
         provider = litellm_base = None
+        # litellm does not know the provider: its requests are not checked, so none is sent.
         with suppress(litellm.exceptions.BadRequestError):
             _, provider, _, litellm_base = litellm.get_llm_provider(
-                spec.litellm_id, **self._address
+                spec.litellm_id, **self._endpoint
             )
         self._is_checked = provider in CHECKED_PROVIDERS
-        self._would_use_responses = _would_use_responses(spec)
+        self._needs_responses = _would_use_responses(spec)
         self._client = _Client(api_key, litellm_base or api_base)
         self._request_options = {
             "client": self._client,
@@ -271,7 +272,7 @@ class Transport:
         """
         if not self._is_checked:
             raise NotSentError(_UNCHECKED, where=self._spec.label, hint=_ELSEWHERE)
-        if self._would_use_responses:
+        if self._needs_responses:
             hint = "write its litellm_id as openai/responses/<name>"
             raise NotSentError(_RESPONSES, where=self._spec.label, hint=hint)
         exchange = _Exchange(question, self._origin)
@@ -318,7 +319,7 @@ class Transport:
                 model=self._spec.litellm_id,
                 input=[turn.content for turn in question.messages],
                 **{**self._request_options, "client": self._client.openai},
-                **self._address,
+                **self._endpoint,
             )
         else:
             await self._send_to_chat(question)
@@ -352,7 +353,7 @@ class Transport:
             top_p=None,  # type: ignore[arg-type]
             request_params={**question.parameters, **self._request_options},
             append_trailing_user_message=False,
-            **self._address,  # type: ignore[arg-type]
+            **self._endpoint,  # type: ignore[arg-type]
         )
         await model.ainvoke(turns, assistant_message=AgnoMessage(role="assistant"))
 

@@ -89,14 +89,14 @@ def load_metric_file(path: str | Path) -> MetricFile:
 
 
 def check_metrics(
-    paths: Iterable[str], asked: Mapping[str, str], known: Digests | None = None
+    paths: Iterable[str], expected_digests: Mapping[str, str], known: Digests | None = None
 ) -> None:
     """Check that metric files match the current configuration.
 
     Args:
         paths: Paths of the metric files.
-        asked: Digest of the expected conditions of each metric file, by path. Metric files without
-            an entry may have been computed under any conditions.
+        expected_digests: Digest of the expected conditions of each metric file, by path. Metric
+            files without an entry may have been computed under any conditions.
         known: Digests of files that were already read, by path.
 
     Raises:
@@ -110,7 +110,7 @@ def check_metrics(
         changed = f"is not the file that {metric.path} was computed from"
         hint = MAKE_AGAIN.format(metric.path)
         check_digests(metric.inputs, changed=changed, hint=hint, known=known)
-        expected_digest = asked.get(metric.path)
+        expected_digest = expected_digests.get(metric.path)
         if expected_digest is not None and expected_digest != metric.conditions_digest:
             raise UserError(
                 "computed with settings or a model that differ from the configuration",

@@ -83,44 +83,56 @@ def _rows_of_study(results: RunResults, study: ShownStudy, numbers: Sequence[Num
         # The printed numbers were computed on other data.
         main_numbers = [replace(number, printed=None) for number in main_numbers]
     has_several_seeds = len({number.seed for number in main_numbers if number.shown}) > 1
-    first_references = study.reference_models[:1]
-
-    def group_and_label(number: Number) -> tuple[str, str]:
-        """Return the group of a number's row, and the label of the row."""
-        # Empty fields do not appear in the words.
-        run = replace(number, setting="", seed="", scope="")
-        model = replace(
-            number,
-            seed=number.seed if has_several_seeds else "",
-            scope="",
-            what="",
-            measure="",
-            query_mode="",
-            language="",
-        )
-        loss = f" ({number.loss} loss)" if number.loss else ""
-        return run_in_words(run), f"{in_words(model, results.labels)}{loss}"
-
     rows: _Rows = {}
     for number in main_numbers:
-        row = rows.setdefault(group_and_label(number), _Row(number.model))
+        key = _group_and_label(number, results.labels, names_seed=has_several_seeds)
+        row = rows.setdefault(key, _Row(number.model))
         row.numbers[number.measure] = number
     for number in numbers:
         if number.scope:
             continue
-        key = group_and_label(number)
-        if key not in rows:
-            continue
-        row = rows[key]
-        if number.against in first_references:
-            row.differences[number.measure.removesuffix(_DIFFERENCE)] = number
-        mean = row.numbers.get(number.measure)
-        if mean is None or mean.low is not None or number.against:
-            continue
-        if number.seed == mean.seeds:
-            # A mean over one seed has the interval of this seed.
-            row.numbers[number.measure] = replace(mean, low=number.low, high=number.high)
+        key = _group_and_label(number, results.labels, names_seed=has_several_seeds)
+        if key in rows:
+            if number.against in study.reference_models[:1]:
+                rows[key].differences[number.measure.removesuffix(_DIFFERENCE)] = number
+            elif not number.against:
+                _add_interval(rows[key], number)
     return rows
+
+
+def _group_and_label(
+    number: Number, labels: Mapping[str, str], *, names_seed: bool
+) -> tuple[str, str]:
+    """Return the group of a number's row, and the label of the row.
+
+    Args:
+        number: The number.
+        labels: Label of each model.
+        names_seed: Whether the label contains the seed.
+    """
+    # Empty fields do not appear in the words.
+    run = replace(number, setting="", seed="", scope="")
+    model = replace(
+        number,
+        seed=number.seed if names_seed else "",
+        scope="",
+        what="",
+        measure="",
+        query_mode="",
+        language="",
+    )
+    loss = f" ({number.loss} loss)" if number.loss else ""
+    return run_in_words(run), f"{in_words(model, labels)}{loss}"
+
+
+def _add_interval(row: _Row, number: Number) -> None:
+    """Add the interval of a seed's number to the row's mean if the mean has only this seed."""
+    mean = row.numbers.get(number.measure)
+    if mean is None or mean.low is not None:
+        return
+    is_only_seed = number.seed == mean.seeds
+    if is_only_seed:
+        row.numbers[number.measure] = replace(mean, low=number.low, high=number.high)
 
 
 def _format_table(
@@ -136,10 +148,9 @@ def _format_table(
     cell_functions: list[Callable[[_Row], str]] = []
     for measure in measures:
         unit = _unit_of(measure, rows)
-        for header, format_cell in _columns(measure, unit, reference_label).items():
+        for header, format_cell in _columns(measure, unit, reference_label):
             if any(row and format_cell(row) for _, row in labeled_rows):
-                is_interval = header.strip() == _INTERVAL
-                justify: Literal["left", "right"] = "left" if is_interval else "right"
+                justify: Literal["left", "right"] = "left" if header == _INTERVAL else "right"
                 table.add_column(header, justify=justify, no_wrap=True)
                 cell_functions.append(format_cell)
     for label, row in labeled_rows:
@@ -200,22 +211,24 @@ def _is_tuned(row: _Row) -> bool:
     return any(number.train_mode for number in row.numbers.values())
 
 
-def _columns(measure: str, unit: str, reference_label: str) -> dict[str, Callable[[_Row], str]]:
-    """Map the header of each column of a measure to the function that formats a row's cell.
+def _columns(
+    measure: str, unit: str, reference_label: str
+) -> list[tuple[str, Callable[[_Row], str]]]:
+    """Return the header of each column of a measure, and the function that formats a row's cell.
 
     Args:
         measure: Name of the measure.
         unit: Unit of the measure; empty for no unit.
         reference_label: Label of the model with which other models are compared.
     """
-    return {
-        ", ".join(filter(None, (word(measure), unit))): partial(_score, measure),
-        _INTERVAL: partial(_score_interval, measure),
-        f"to {reference_label}": partial(_difference, measure),
-        f"{_INTERVAL} ": partial(_difference_interval, measure),  # a space makes the key unique
-        "printed": partial(_printed, measure),
-        "ours - printed": partial(_difference_to_printed, measure),
-    }
+    return [
+        (f"{word(measure)}, {unit}" if unit else word(measure), partial(_score, measure)),
+        (_INTERVAL, partial(_score_interval, measure)),
+        (f"to {reference_label}", partial(_difference, measure)),
+        (_INTERVAL, partial(_difference_interval, measure)),
+        ("printed", partial(_printed, measure)),
+        ("ours - printed", partial(_difference_to_printed, measure)),
+    ]
 
 
 def _score(measure: str, row: _Row) -> str:

@@ -198,7 +198,7 @@ def _overlap(query: _Words, document: _Words) -> dict[str, float]:
 
 
 def _jaccard(query_words: frozenset[str], document_words: frozenset[str]) -> float:
-    """Return the share of the words of either text that are in both; 0 if neither has words."""
+    """Return the Jaccard index of two sets of words; 0 if both are empty."""
     return len(query_words & document_words) / max(1, len(query_words | document_words))
 
 

@@ -102,17 +102,17 @@ class TableView(_PrintedNumbers):
         """Whether the table has cells but all of our values are unknown."""
         return bool(self.cells) and all(cell.ours is None for cell in self.cells)
 
-    def layout(self, places: Mapping[str, int]) -> str:
+    def layout(self, number_by_path: Mapping[str, int]) -> str:
         """Return the table as HTML in which numbers replace the paths of metric files.
 
         Args:
-            places: Number of each metric file, by path. The number is also the name of the file
-                with details.
+            number_by_path: Number of each metric file. The number is also the name of the file with
+                details.
         """
 
         def replace_paths(match: re.Match[str]) -> str:
             paths = unescape(match[0]).split()
-            return " ".join(str(places[path]) for path in paths)
+            return " ".join(str(number_by_path[path]) for path in paths)
 
         assert self.shown
         return _METRIC_FILES.sub(replace_paths, read_text(self.shown.files["html"]))
@@ -349,7 +349,7 @@ def write_page(
         figures=content.figure_views(),
         own_names=sorted(results.others),
         trace=lambda table, measure: trace_command(table, measure, results.options),
-        places={path: number for number, path in enumerate(sorted(study_of))},
+        number_by_path={path: number for number, path in enumerate(sorted(study_of))},
         items=os.path.relpath(items, folder),
         root=os.path.relpath(".", folder),
         beside=lambda file: os.path.relpath(file, folder),
@@ -574,10 +574,12 @@ def _write_items(
             recording = study.recordings.get(evidence["predictions"])
             is_recorded = recording is not None and Path(recording).is_file()
             evidence["recording"] = recording if is_recorded else None
-            # Several metric files share the texts of a dataset, so these have their own file.
-            for place, path in enumerate(pool.texts):
-                if path in evidence.values():
-                    texts_file_by_dataset[path] = f"texts-{place}"
+            # Several metric files share the texts of a dataset, so these have their own file. The
+            # pool only grows, so the position of a dataset is final.
+            for position, dataset in enumerate(pool.texts):
+                uses_dataset = dataset in evidence.values()
+                if uses_dataset:
+                    texts_file_by_dataset[dataset] = f"texts-{position}"
         _write_script(
             folder,
             str(number),
@@ -597,8 +599,8 @@ def _write_items(
                 "texts": texts_file_by_dataset,
             },
         )
-    for place, texts in enumerate(pool.texts.values()):
-        _write_script(folder, f"texts-{place}", texts)
+    for position, texts in enumerate(pool.texts.values()):
+        _write_script(folder, f"texts-{position}", texts)
 
 
 def _write_script(folder: Path, name: str, content: Json) -> None:

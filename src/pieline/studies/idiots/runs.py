@@ -50,7 +50,7 @@ def configured_runs(study: Idiots) -> Iterator[Run]:
 
 
 def impossible_runs(study: Idiots, runs: Sequence[Run]) -> Mapping[str, str]:
-    """Return the reasons why runs cannot be made, by the path of the run's metric file."""
+    """Return why each impossible run cannot be made, by the path of its metric file."""
     reason = paths.no_data_reason(study)
     if reason:
         return {run.metrics: reason for run in runs}

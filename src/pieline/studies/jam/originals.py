@@ -402,9 +402,9 @@ def oddities(original: Original) -> list[dict[str, str]]:
 
 
 def _difference_in_sentence(pie: str, original: Original) -> str | None:
-    """Return how an original spells a PIE differently; None if it contains the PIE verbatim.
+    """Return how the words of a PIE in an original deviate; None if it contains the PIE verbatim.
 
-    The difference is `spacing`, `spelling` or `absent` (see `oddities`).
+    The deviation is `spacing`, `spelling` or `absent` (see `oddities`).
     """
     if pie in original.sentence:
         return None

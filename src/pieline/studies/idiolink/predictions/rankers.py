@@ -186,7 +186,8 @@ def search(
 ) -> dict[str, RankedRun]:
     """Rank the documents for each query by MaxSim; return the runs by query mode.
 
-    A span mode encodes the text of its sentence mode, but compares only the span's tokens.
+    In a span mode, a query is encoded as in the corresponding sentence mode, but only the tokens of
+    the span are compared.
     """
     query_ids = [query.id for query in queries]
     document_ids = [document.id for document in documents]

@@ -1,4 +1,4 @@
-"""Compute the metric file of one ID10M-JAM run: one model, setting and seed."""
+"""Compute the metric file of one ID10M-JAM run: one language, model, setting and seed."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

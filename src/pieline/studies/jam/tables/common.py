@@ -245,7 +245,7 @@ def runs_with_files(inputs: DisplayInputs) -> dict[RunKey, list[tuple[JamMetrics
 
 
 def run_numbers(inputs: DisplayInputs, measures: Sequence[Measure[JamMetrics]]) -> pd.DataFrame:
-    """Return the frame with the values of measures for each of our runs and seeds."""
+    """Return a frame with the value of each measure for each of our runs and seeds."""
     records = zip(load_records(inputs.metrics, JamMetrics), inputs.metrics, strict=True)
     return of_runs(inputs, records, measures, _keys_of, obstacles_of)
 
@@ -372,7 +372,7 @@ def label_with_unreadable_by_language(
 
 
 def notes_on(metrics: Sequence[JamMetrics], inputs: DisplayInputs) -> tuple[str, ...]:
-    """Return the notes below a table on missing seeds, scoring, unreadable answers and data."""
+    """Return a table's notes about missing seeds, scoring, unreadable answers and data."""
     runs = {_run_key(metrics_of_seed) for metrics_of_seed in metrics}
     notes = _notes_on_missing_seeds(inputs, runs)
     is_authors_scoring = {metrics_of_seed.scoring for metrics_of_seed in metrics} == {"released"}
