@@ -101,13 +101,13 @@ def export_runs(
         predictions = _predictions_behind(metrics, graph)
         if predictions and is_selected(metrics):
             conditions = _conditions_in(metrics)
-            are_external = not conditions.weights
-            if not are_external:
+            # Predictions that a user added have no weights; only runs of models are exported.
+            if conditions.weights:
                 runs.append(_archived_run(metrics, predictions, conditions, graph))
     if not runs:
         raise UserError(
             "no finished runs to export",
-            where=Path("results/metrics").absolute(),
+            where=Path(METRICS).absolute(),
             hint="run snakemake in this folder first, or select other runs",
         )
     datasets = _archived_datasets(runs, graph)

@@ -435,7 +435,7 @@ def _suggests_literal_use(sentences: Sequence[str]) -> bool:
 
 
 def _is_short_objection(clauses: Sequence[list[str]]) -> bool:
-    """Return whether one or two clauses start with a contrast: "However, it is an idiom."."""
+    """Return whether a text has one or two clauses and starts with a contrast: "However, it is"."""
     return 0 < len(clauses) <= 2 and _mentions(clauses[0][:1], "contrast")
 
 

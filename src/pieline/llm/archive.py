@@ -164,8 +164,8 @@ def merge(target: str | Path, sources: Iterable[str | Path]) -> dict[str, MergeR
 def _merge(target: Path, source: Path) -> MergeResult:
     """Add the lines of the valid file `source` to `target`, except for contradicted questions.
 
-    A question is contradicted if both files have an answer to it and the answers differ. All of the
-    question's lines in `source` are left out, also those that report failures.
+    A question is contradicted if both files have an answer to it and the answers differ. All lines
+    of this question in `source` are left out, including those that report failures.
     """
     with recording(target):
         target_answers = read_answers(target)

@@ -158,10 +158,12 @@ class _QuestionSet:
                 answers. (Old recordings may name no model, server or run.)
         """
         responses_by_key = read_responses(self.path, self.questions.keys(), run=self.run)
-        answers = [answer for responses in responses_by_key.values() for answer in responses]
-        answers_naming_a_model = [answer for answer in answers if answer.returned_model is not None]
-        check_answering_model(answers_naming_a_model, self.spec, self.path)
-        check_address(answers, self.spec, expected_origin(self.spec, self.settings), self.path)
+        responses: list[Answer] = []
+        for responses_to_question in responses_by_key.values():
+            responses += responses_to_question
+        naming_a_model = [response for response in responses if response.returned_model is not None]
+        check_answering_model(naming_a_model, self.spec, self.path)
+        check_address(responses, self.spec, expected_origin(self.spec, self.settings), self.path)
         return responses_by_key
 
     def answers(self, responses_by_key: Mapping[str, Sequence[Answer]]) -> dict[str, Answer]:

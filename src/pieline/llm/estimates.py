@@ -253,7 +253,7 @@ def list_ending_models(
 
 
 def _describe_missing(task_estimate: TaskEstimate, entry: LLMEntry) -> str:
-    """Describe the missing answers of an estimate: their number and cost, and unknown questions."""
+    """Describe the number and cost of missing answers, and whether questions are still unknown."""
     cost = task_estimate.estimate
     descriptions = []
     if cost.to_ask:

@@ -177,9 +177,9 @@ def without_thoughts(text: str) -> str:
     answer ends at the first token that ends a turn.
     """
     final_text = _FINAL.split(text)[-1]
-    text = _OPENING.sub("<think>", _CLOSING.sub("</think>", final_text))
+    tagged_text = _OPENING.sub("<think>", _CLOSING.sub("</think>", final_text))
     answer_so_far, open_tags = "", 0
-    for piece in re.split("(</?think>)", text):
+    for piece in re.split("(</?think>)", tagged_text):
         if piece == "<think>":
             open_tags += 1
         elif piece == "</think>" and open_tags:
@@ -187,8 +187,9 @@ def without_thoughts(text: str) -> str:
         elif piece == "</think>":  # the opening tag is in the prompt
             answer_so_far = ""
         elif not open_tags:
-            answer, *next_turn = _TURN_END.split(_WRAPPER.sub("", piece), maxsplit=1)
-            answer_so_far += answer
+            visible_text = _WRAPPER.sub("", piece)
+            part_of_answer, *next_turn = _TURN_END.split(visible_text, maxsplit=1)
+            answer_so_far += part_of_answer
             if next_turn:
                 break
     return answer_so_far

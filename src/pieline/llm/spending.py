@@ -423,19 +423,17 @@ class Budget:
         if reserved is None:
             return
         usd = answer_usd(answer, self._spec)
-        if usd is not None:
-            booked_usd = min(usd, reserved.usd)
-            if usd > booked_usd + _ROUNDING:
-                self._exceeding_costs.append(_ExceedingCost(booked_usd, usd - booked_usd))
-        else:
-            booked_usd = reserved.usd
+        if usd is None:
+            usd = reserved.usd  # the maximum, because the actual cost is unknown
             token_count = largest_count(answer)
             if token_count > MOST_TOKENS:
-                self._impossible_counts.append(_ImpossibleCount(token_count, booked_usd))
+                self._impossible_counts.append(_ImpossibleCount(token_count, usd))
             else:
-                self._booked_without_counts.append(booked_usd)
-        self.booked_usd += booked_usd
-        self.settle(reserved, booked_usd if usd is None else usd)
+                self._booked_without_counts.append(usd)
+        elif usd > reserved.usd + _ROUNDING:
+            self._exceeding_costs.append(_ExceedingCost(reserved.usd, usd - reserved.usd))
+        self.booked_usd += min(usd, reserved.usd)
+        self.settle(reserved, usd)
 
     def notes(self) -> list[str]:
         """Return a line for each reason why answers were not booked at their reported cost."""

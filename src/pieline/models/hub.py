@@ -348,7 +348,7 @@ def offline() -> Iterator[None]:
 
 
 def _is_temporary(error: BaseException) -> bool:
-    """Return whether a download that failed with this error may succeed in another attempt."""
+    """Return whether a download that failed with this error may succeed if it is repeated."""
     if isinstance(error, HfHubHTTPError):
         is_limited = error.response.status_code == httpx2.codes.TOO_MANY_REQUESTS
         return is_limited or error.response.is_server_error

@@ -359,8 +359,8 @@ class LLMEntry(ModelEntry):
         """Raise a `ValueError` if a local model has a pin that does not apply to its source."""
         if self.source == "hub" and self.weights_sha256 is not None:
             raise ValueError("source: hub is pinned by revision, not by weights_sha256")
-        is_in_repository = (self.repository or self.revision) is not None
-        if self.source != "hub" and is_in_repository:
+        has_revision = self.repository is not None or self.revision is not None
+        if self.source != "hub" and has_revision:
             raise ValueError(f"source: {self.source} is pinned by weights_sha256, not by revision")
 
     def _check_server(self, set_fields: Collection[str]) -> None:

@@ -283,7 +283,7 @@ def _obstacles(row: Mapping[str, Any], not_run: str) -> list[str]:
 
 
 def _bounds(comparison: Comparison) -> dict[str, float | None]:
-    """Return the lowest and highest bound of all sampling ranges, as fields of `Number`."""
+    """Return the lowest lower and highest upper bound of all sampling ranges, by field name."""
     ranges = comparison.ranges.values() if comparison.comparable else ()
     return {
         "range_low": min((low for low, _ in ranges), default=None),

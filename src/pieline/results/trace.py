@@ -262,7 +262,7 @@ def _steps_of_class(module: str, name: str, root: Path) -> Iterator[Step]:
     for node in _parse_module(file).body:
         if isinstance(node, ast.ClassDef) and node.name == name:
             place = f"{file.relative_to(root)}:{node.lineno}"
-            yield Step(name, place, _first_sentence(node), 2)
+            yield Step(name, place, _first_sentence(node), level=2)
             yield from _called_functions(file, root, node, level=3)
 
 

@@ -164,9 +164,9 @@ def overlaps(queries: Iterable[Query], documents: Iterable[Document], qrels: Sco
     for query in queries:
         query_words = _words_of(query)
         overlaps_by_usage: dict[str, list[dict[str, float]]] = defaultdict(list)
-        for document in qrels[query.id]:
-            overlap = _overlap(query_words, document_words[document])
-            overlaps_by_usage[document_usages[document]].append(overlap)
+        for document_id in qrels[query.id]:
+            overlap = _overlap(query_words, document_words[document_id])
+            overlaps_by_usage[document_usages[document_id]].append(overlap)
             overlaps_by_usage[ALL].append(overlap)
         mean_overlaps[query.id] = {
             usage: _mean_by_measure(usage_overlaps)

@@ -1,4 +1,4 @@
-"""Extend IdioTS by comparisons of custom prompts by signal detection."""
+"""Extend IdioTS: compare custom prompts by measures of signal detection theory."""
 
 from collections.abc import Callable, Mapping
 

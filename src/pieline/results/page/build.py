@@ -543,7 +543,7 @@ def _search_terms(
 
 
 def _source(maker: str) -> str:
-    """Return the path of the file that defines a function, which is named `module:function`."""
+    """Return the path of the file that defines a function, given as `module:function`."""
     spec = find_spec(maker.partition(":")[0])
     return str(spec.origin) if spec else ""
 

@@ -70,7 +70,7 @@ def has_variants(study: Jam) -> bool:
 
 
 def constraints(study: Jam, *kinds: str) -> dict[str, str]:
-    """Return the constraints of the wildcards `language`, `model` and `setting`, by wildcard.
+    """Map the wildcards `language`, `model` and `setting` to the patterns that they must match.
 
     `kinds` are the kinds of the models that the wildcard `model` matches.
     """

@@ -110,7 +110,7 @@ def _make_identification(
 
 
 def recordings(study: Jam, folder: str) -> str:
-    """Return the path pattern of the recorded answers of runs; each run has its own file.
+    """Return the path pattern of recordings files; each run has its own file.
 
     Runs with different seeds must not share answers, even if the requests contain no seed and the
     questions are therefore the same.

@@ -132,7 +132,7 @@ HUMANS: dict[str, list[Measure[HumanMetrics]]] = {
 def sample_variants(sentences: Iterable[JamSentence], seed: int = 42) -> list[JamSentence]:
     """Choose a random variant of each original that has variants.
 
-    The choice depends only on the seed, the id of the original and its variants.
+    The choice depends only on the seed, on the original's id, and on its variants.
     """
     sample = []
     for original_id, group in by_original(sentences).items():

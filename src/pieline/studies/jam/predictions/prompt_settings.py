@@ -35,7 +35,7 @@ class ZeroShot(Frozen):
 
     Attributes:
         temperature: Sampling temperature.
-        max_tokens: Maximum number of tokens per answer; None: no limit is sent.
+        max_tokens: Maximum number of tokens per answer; None to send no limit.
     """
 
     temperature: float = 0.3
@@ -47,7 +47,7 @@ class FewShot(Frozen):
 
     Attributes:
         temperature: Sampling temperature.
-        max_tokens: Maximum number of tokens per answer; None: no limit is sent.
+        max_tokens: Maximum number of tokens per answer; None to send no limit.
         examples: Number of examples with an idiom, and also of examples without an idiom.
         samples: Number of answers per sentence.
         votes: How to combine the answers. With `majority`, each answer selects at most one idiom,
