@@ -13,7 +13,7 @@ from pieline.reporting.figures import COLUMN_WIDTH, SMALLEST, add_notes
 from pieline.reporting.inputs import DisplayInputs
 from pieline.reporting.models import SAMPLE_NOTE, ModelDescription
 from pieline.studies.idiots.metrics import DetectionMetrics, Score
-from pieline.studies.idiots.tables import all_runs, run_labels
+from pieline.studies.idiots.tables import all_runs, run_labels, run_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -74,7 +74,7 @@ def _draw_runs(
     axis: Axes, metrics: Sequence[DetectionMetrics], models: Sequence[ModelDescription]
 ) -> None:
     """Draw a marker with 95% intervals for each run."""
-    runs = [(record.model, record.setting, str(record.seed)) for record in metrics]
+    runs = [tuple(run_of(run_metrics).values()) for run_metrics in metrics]
     labels = run_labels(runs, models)
     for label, run_metrics, marker in zip(labels, metrics, cycle(MARKERS), strict=False):
         recall, specificity = run_metrics.recall, run_metrics.specificity

@@ -377,9 +377,13 @@ def _result_rows(
         own_rows = _own_rows(numbers_by_run, inputs)
         keys = [key for key in keys if (key.setting, key.model) in own_rows]
     model_position = {name: place for place, name in enumerate(models)}
-    keys.sort(key=lambda key: model_position[key.model])
-    # Sorting is stable, so runs that are not printed remain in the order of their models.
-    keys.sort(key=lambda key: printed_position.get(key, len(printed_position)))
+    # Runs that are not printed come last, in the order of their models.
+    keys.sort(
+        key=lambda key: (
+            printed_position.get(key, len(printed_position)),
+            model_position[key.model],
+        )
+    )
     rows: dict[tuple[str, str], _ResultRow] = {}
     for key in keys:
         row = rows.setdefault((key.setting, key.model), _ResultRow(key.setting, models[key.model]))
